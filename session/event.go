@@ -1,0 +1,169 @@
+package session
+
+import "time"
+
+// EventVersion is the newest event format that this release reads and writes.
+const EventVersion = 1
+
+// Event is something that happened to a session.
+type Event struct {
+	// V is the format's version.
+	V    int  `json:"v"`
+	Kind Kind `json:"k"`
+	// Seq is the position in the session's inbox, from 1, without gaps. The
+	// store sets it. Zero for events that never were in the inbox.
+	Seq int64 `json:"-"`
+	// At is when the store accepted it, by the store's clock.
+	At time.Time `json:"-"`
+	// Delivery is the platform's delivery id, for the log.
+	Delivery string `json:"d,omitempty"`
+
+	Request   *Request   `json:"rq,omitempty"` // Asked
+	Performed *Performed `json:"pf,omitempty"` // Done
+	Failed    *Failed    `json:"fl,omitempty"` // Failed
+	Progress  *Progress  `json:"pg,omitempty"` // Moved
+	Closed    string     `json:"cl,omitempty"` // Closed: why, for the log
+}
+
+// Kind of an event.
+type Kind string
+
+// What can happen. Asked and Closed come through the inbox; the coordinator
+// makes the others itself, as the results of effects and of the clock.
+const (
+	// Asked: a person asked something. Not yet authorised.
+	Asked Kind = "asked"
+	// Closed: the thing that the session is about was closed or merged.
+	Closed Kind = "closed"
+	// Done: an effect was performed.
+	Done Kind = "done"
+	// Broke: performing an effect failed.
+	Broke Kind = "broke"
+	// Moved: a running effect tells how far it is.
+	Moved Kind = "moved"
+	// Tick: a time that the state waits for has come.
+	Tick Kind = "tick"
+	// Taken: the lease was taken over from an owner that did not release it.
+	Taken Kind = "taken"
+	// Poisoned: a request brought its owners down again and again, and was put
+	// aside.
+	Poisoned Kind = "poisoned"
+)
+
+// Performed is the outcome of an effect: the id and what its kind leads to.
+type Performed struct {
+	Effect    string     `json:"e"`
+	Admission *Admission `json:"ad,omitempty"` // Admit
+	Prepared  *Prepared  `json:"pr,omitempty"` // Prepare
+	Turn      *Outcome   `json:"tu,omitempty"` // Run
+	Published *Published `json:"pu,omitempty"` // Publish
+	// PR is what Open found or made, or what MarkReady left.
+	PR *PullRequest `json:"pq,omitempty"`
+	// Ref is the platform's id of what was posted (a comment, a check run).
+	Ref string `json:"rf,omitempty"`
+	// Shown is the digest of the view that a Report put on the platform.
+	Shown string `json:"sh,omitempty"`
+}
+
+// Failed says why an effect could not be performed.
+type Failed struct {
+	Effect string
+	// Say is the plain sentence for people: what happened and what to do.
+	Say string
+	// Again: worth repeating; After is the earliest time from now.
+	Again bool
+	After time.Duration
+	// Err is the whole chain, for the operator's log.
+	Err string
+}
+
+// Prepared is a box with the repository at the right commit and the agent up.
+type Prepared struct {
+	Box string `json:"b"`
+	// Head is the commit that the work starts from.
+	Head string `json:"h"`
+	// Fresh: the box was made for this turn, so the agent remembers nothing.
+	Fresh bool `json:"f,omitempty"`
+}
+
+// Published is what a push led to.
+type Published struct {
+	// Head is the commit of the session's branch on the remote; empty when the
+	// branch was never pushed.
+	Head string `json:"h,omitempty"`
+	// Changed says whether this turn brought commits.
+	Changed bool `json:"c,omitempty"`
+	// Files is how many files differ from the base.
+	Files int `json:"f,omitempty"`
+	// Commands that the agent ran, newest last, for the proof in the pull
+	// request. At most 20.
+	Commands []string `json:"cm,omitempty"`
+}
+
+// Ending is how a turn came to its end.
+type Ending string
+
+// The endings of a turn. Only Completed is a success.
+const (
+	Completed Ending = "completed"
+	Stopped   Ending = "stopped"
+	// Stuck: the same failing call or the same error again and again.
+	Stuck Ending = "stuck"
+	// TimedOut: the turn's wall clock.
+	TimedOut Ending = "timed out"
+	// Stalled: nothing moved for too long.
+	Stalled Ending = "stalled"
+	// Spent: model calls or money.
+	Spent Ending = "spent"
+	// Refused: the model or its provider said no for good.
+	Refused Ending = "refused"
+	// Unreachable: the model did not answer within its retries.
+	Unreachable Ending = "unreachable"
+	// Crashed: the box or the agent was lost, or something in ship failed.
+	Crashed Ending = "crashed"
+)
+
+// Outcome of a turn.
+type Outcome struct {
+	Ending Ending `json:"e"`
+	// Say is one plain sentence for people with what to do next; empty when
+	// Completed.
+	Say string `json:"s,omitempty"`
+	// Answer is the agent's last message, at most 16 KiB.
+	Answer string `json:"a,omitempty"`
+	Usage  Usage  `json:"u"`
+}
+
+// Usage is what a turn cost so far.
+type Usage struct {
+	Calls  int     `json:"c,omitempty"`
+	Input  int     `json:"i,omitempty"`
+	Output int     `json:"o,omitempty"`
+	USD    float64 `json:"$,omitempty"`
+}
+
+// Progress is level-triggered: each report replaces the one before. Losing
+// one costs nothing.
+type Progress struct {
+	Effect string `json:"-"`
+	// Place in the queue for a box; zero when not waiting.
+	Place int `json:"pl,omitempty"`
+	// Doing is what happens now, in a few words.
+	Doing string `json:"dg,omitempty"`
+	// Todos is the agent's own list.
+	Todos []Todo `json:"td,omitempty"`
+	// Steps are the last things the agent did, newest last, at most 8.
+	Steps []string `json:"st,omitempty"`
+	Usage Usage    `json:"u"`
+	// Conversation is the agent's own session id, kept for re-attaching.
+	Conversation string `json:"cv,omitempty"`
+	// Active is when the agent last did real work.
+	Active time.Time `json:"ac,omitzero"`
+}
+
+// Todo is one entry of the agent's list.
+type Todo struct {
+	Text string `json:"t"`
+	// Status is pending, in_progress, completed or cancelled.
+	Status string `json:"s"`
+}

@@ -1,0 +1,98 @@
+package session
+
+import "time"
+
+// StateVersion is the newest state format that this release reads and writes.
+const StateVersion = 1
+
+// State is all that is known of a session. It is small when the session is
+// idle: what only matters during a turn is dropped at the turn's end.
+type State struct {
+	V  int `json:"v"`
+	ID ID  `json:"id"`
+	// Forward: this thread's conversation lives in another session.
+	Forward ID `json:"fw,omitempty"`
+	// Threads where the session is spoken with; the first is where it began.
+	Threads []Voice `json:"th,omitempty"`
+	Repo    Repo    `json:"rp,omitzero"`
+	Title   string  `json:"ti,omitempty"`
+	// Base is the branch that the pull request targets.
+	Base string `json:"ba,omitempty"`
+	// Branch that the work goes to, and Head, its commit on the remote.
+	Branch string       `json:"br,omitempty"`
+	Head   string       `json:"hd,omitempty"`
+	PR     *PullRequest `json:"pr,omitempty"`
+	// Model and Budget as set by a person; empty and zero: the defaults.
+	Model  string  `json:"mo,omitempty"`
+	Budget float64 `json:"bu,omitempty"`
+	// Box that the session has, and when it was last used.
+	Box   string    `json:"bx,omitempty"`
+	Rests time.Time `json:"re,omitzero"`
+	// Conversation is the agent's own session id in that box.
+	Conversation string `json:"cv,omitempty"`
+	// Turn is the running one, or the last one.
+	Turn *Turn `json:"tu,omitempty"`
+	// Turns so far.
+	Turns int `json:"n,omitempty"`
+	// Asking holds the requests whose admission is not known yet; Waiting
+	// those that start a turn when the running one has ended.
+	Waiting []Request `json:"wa,omitempty"`
+	// Refused are the logins that got their one refusal.
+	Refused []string `json:"no,omitempty"`
+	// Check is the check run that we own on Head.
+	Check *CheckState `json:"ck,omitempty"`
+	// Pending are the effects that are decided and not yet known to be done.
+	Pending []Effect `json:"pe,omitempty"`
+	// Spent over all turns.
+	Spent Usage `json:"sp,omitzero"`
+}
+
+// Voice is a thread with what we said last in its one status comment.
+type Voice struct {
+	Thread
+	// Ref is the platform's id of the status comment.
+	Ref string `json:"r,omitempty"`
+	// Shown is the digest of what it shows, and At when it was written.
+	Shown string    `json:"s,omitempty"`
+	At    time.Time `json:"a,omitzero"`
+}
+
+// Stage of a turn.
+type Stage string
+
+// The stages, in order.
+const (
+	Preparing  Stage = "preparing"
+	Running    Stage = "running"
+	Publishing Stage = "publishing"
+	Opening    Stage = "opening"
+	Ended      Stage = "ended"
+)
+
+// Turn is one piece of work by the agent: from a request to an answer.
+type Turn struct {
+	N     int   `json:"n"`
+	Stage Stage `json:"s"`
+	// Requests that it serves; the first started it, the others steered it.
+	Requests []Request `json:"rq,omitempty"`
+	// Context is the quoted description of the issue or pull request.
+	Context string `json:"cx,omitempty"`
+	Model   string `json:"mo,omitempty"`
+	// Budget in USD that this turn may spend.
+	Budget  float64   `json:"bu,omitempty"`
+	Started time.Time `json:"st,omitzero"`
+	// Deadline ends it, whatever happens in between.
+	Deadline time.Time `json:"dl,omitzero"`
+	Finished time.Time `json:"fi,omitzero"`
+	// Stopping: a person said stop; By is who.
+	Stopping string   `json:"sg,omitempty"`
+	Fresh    bool     `json:"fr,omitempty"`
+	Start    string   `json:"sh,omitempty"` // commit that it began at
+	Progress Progress `json:"pg,omitzero"`
+	Outcome  *Outcome `json:"oc,omitempty"`
+	Changed  bool     `json:"ch,omitempty"`
+	Files    int      `json:"fs,omitempty"`
+	Commands []string `json:"cm,omitempty"`
+	// Finish: mark the pull request ready when it succeeds.
+	Finish bool `json:"fn,omitempty"`
+}

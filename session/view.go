@@ -1,0 +1,103 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"time"
+)
+
+// Phase is a session's state in a word for people.
+type Phase string
+
+// The phases that people see.
+const (
+	PhaseQueued     Phase = "queued"
+	PhasePreparing  Phase = "preparing"
+	PhaseWorking    Phase = "working"
+	PhaseStopping   Phase = "stopping"
+	PhasePublishing Phase = "publishing"
+	PhaseEnded      Phase = "ended"
+)
+
+// View is what people may see of a session, and all that a status message is
+// rendered from. Two states with the same view need no update.
+type View struct {
+	Session ID           `json:"id"`
+	Title   string       `json:"ti,omitempty"`
+	Phase   Phase        `json:"ph"`
+	Turn    int          `json:"n"`
+	By      []string     `json:"by,omitempty"` // logins, the first started the turn
+	Model   string       `json:"mo,omitempty"`
+	Place   int          `json:"pl,omitempty"`
+	Doing   string       `json:"dg,omitempty"`
+	Todos   []Todo       `json:"td,omitempty"`
+	Steps   []string     `json:"st,omitempty"`
+	Usage   Usage        `json:"us"` // of this turn; money rounded to cents
+	Outcome *Outcome     `json:"oc,omitempty"`
+	Changed bool         `json:"ch,omitempty"`
+	Files   int          `json:"fs,omitempty"`
+	Repo    string       `json:"rp,omitempty"`
+	Base    string       `json:"ba,omitempty"`
+	Branch  string       `json:"br,omitempty"`
+	Head    string       `json:"hd,omitempty"`
+	PR      *PullRequest `json:"pr,omitempty"`
+	Started time.Time    `json:"s0,omitzero"`
+	// Took is how long the turn lasted; zero while it runs.
+	Took time.Duration `json:"tk,omitempty"`
+}
+
+// ViewOf derives the view. Before the first turn the phase is preparing.
+func ViewOf(s State) View {
+	v := View{
+		Session: s.ID, Title: s.Title, Phase: PhasePreparing, Turn: s.Turns,
+		Repo: s.Repo.Name, Base: s.Base, Branch: s.Branch, Head: s.Head, PR: s.PR,
+	}
+	t := s.Turn
+	if t == nil {
+		return v
+	}
+	v.Phase = phaseOf(*t)
+	v.Model, v.Changed, v.Files, v.Started, v.Outcome = t.Model, t.Changed, t.Files, t.Started, t.Outcome
+	for _, r := range t.Requests {
+		v.By = append(v.By, r.By.Login)
+	}
+	v.Place, v.Doing, v.Todos, v.Steps = t.Progress.Place, t.Progress.Doing, t.Progress.Todos, t.Progress.Steps
+	v.Usage = t.Progress.Usage
+	if t.Outcome != nil {
+		v.Usage = t.Outcome.Usage
+	}
+	v.Usage.USD = math.Round(v.Usage.USD*100) / 100
+	if !t.Finished.IsZero() {
+		v.Took = t.Finished.Sub(t.Started).Round(time.Second)
+	}
+	return v
+}
+
+func phaseOf(t Turn) Phase {
+	switch {
+	case t.Stage == Ended:
+		return PhaseEnded
+	case t.Stopping != "" && t.Stage != Publishing && t.Stage != Opening:
+		return PhaseStopping
+	case t.Progress.Place > 0:
+		return PhaseQueued
+	case t.Stage == Preparing:
+		return PhasePreparing
+	case t.Stage == Running:
+		return PhaseWorking
+	default:
+		return PhasePublishing
+	}
+}
+
+// Digest identifies what the view shows.
+func (v View) Digest() string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "" // unreachable: a View holds nothing that cannot be encoded
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:6])
+}
