@@ -28,8 +28,6 @@ const (
 	Prepare EffectKind = "prepare"
 	// Run runs the agent's turn.
 	Run EffectKind = "run"
-	// Steer puts Request into the running turn.
-	Steer EffectKind = "steer"
 	// Publish commits and pushes.
 	Publish EffectKind = "publish"
 	// Open finds or makes the draft pull request.
@@ -99,6 +97,9 @@ type Job struct {
 	Lease Lease
 	// Repeat: it may have been performed before. Look before doing.
 	Repeat bool
+	// Latest returns the state as committed last. A running turn learns of
+	// requests that steer it from there.
+	Latest func() State
 	// Progress hands on how far it is. It never blocks; the newest wins.
 	Progress func(Progress)
 }

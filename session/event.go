@@ -73,6 +73,10 @@ type Failed struct {
 	// Again: worth repeating; After is the earliest time from now.
 	Again bool
 	After time.Duration
+	// Lost: the box is gone, so another has to be made first.
+	Lost bool
+	// Stop: it ended because a person said stop, which is no fault.
+	Stop bool
 	// Err is the whole chain, for the operator's log.
 	Err string
 }
@@ -95,9 +99,6 @@ type Published struct {
 	Changed bool `json:"c,omitempty"`
 	// Files is how many files differ from the base.
 	Files int `json:"f,omitempty"`
-	// Commands that the agent ran, newest last, for the proof in the pull
-	// request. At most 20.
-	Commands []string `json:"cm,omitempty"`
 }
 
 // Ending is how a turn came to its end.
@@ -132,6 +133,12 @@ type Outcome struct {
 	// Answer is the agent's last message, at most 16 KiB.
 	Answer string `json:"a,omitempty"`
 	Usage  Usage  `json:"u"`
+	// Commands that the agent ran, newest last, for the proof in the pull
+	// request. At most 20.
+	Commands []string `json:"cm,omitempty"`
+	// Served is how many of the turn's requests reached the agent. One that
+	// came too late starts another leg.
+	Served int `json:"sv,omitempty"`
 }
 
 // Usage is what a turn cost so far.

@@ -107,6 +107,8 @@ type Admission struct {
 	// Refusal is the one polite sentence for a person who may not command, or
 	// for a thing that cannot be done. Empty: allowed.
 	Refusal string `json:"no,omitempty"`
+	// Stranger: it is the person who may not command. Said once per person.
+	Stranger bool `json:"str,omitempty"`
 	// Forward names the session that this thread belongs to, if it is another.
 	Forward ID `json:"fw,omitempty"`
 	// By is the requester with what the platform knows of them.

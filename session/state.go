@@ -34,9 +34,9 @@ type State struct {
 	Turn *Turn `json:"tu,omitempty"`
 	// Turns so far.
 	Turns int `json:"n,omitempty"`
-	// Asking holds the requests whose admission is not known yet; Waiting
-	// those that start a turn when the running one has ended.
-	Waiting []Request `json:"wa,omitempty"`
+	// Waiting are the admitted requests that start a turn when the running one
+	// has ended.
+	Waiting []Admitted `json:"wa,omitempty"`
 	// Refused are the logins that got their one refusal.
 	Refused []string `json:"no,omitempty"`
 	// Check is the check run that we own on Head.
@@ -55,6 +55,12 @@ type Voice struct {
 	// Shown is the digest of what it shows, and At when it was written.
 	Shown string    `json:"s,omitempty"`
 	At    time.Time `json:"a,omitzero"`
+}
+
+// Admitted is a request that may be carried out, with what it is about.
+type Admitted struct {
+	Request
+	Context string `json:"cx,omitempty"`
 }
 
 // Stage of a turn.
@@ -92,7 +98,13 @@ type Turn struct {
 	Outcome  *Outcome `json:"oc,omitempty"`
 	Changed  bool     `json:"ch,omitempty"`
 	Files    int      `json:"fs,omitempty"`
-	Commands []string `json:"cm,omitempty"`
+	// Prepares counts the boxes that this turn has asked for.
+	Prepares int `json:"np,omitempty"`
+	// Legs counts the runs: one more for requests that came too late.
+	Legs int `json:"nl,omitempty"`
+	// Told: every thread shows the end, and what only mattered for telling was
+	// dropped.
+	Told bool `json:"tl,omitempty"`
 	// Finish: mark the pull request ready when it succeeds.
 	Finish bool `json:"fn,omitempty"`
 }

@@ -92,12 +92,12 @@ func phaseOf(t Turn) Phase {
 	}
 }
 
-// Digest identifies what the view shows.
+// Digest identifies what the view shows: the phase, a colon, a hash.
 func (v View) Digest() string {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "" // unreachable: a View holds nothing that cannot be encoded
 	}
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:6])
+	return string(v.Phase) + ":" + hex.EncodeToString(sum[:6])
 }

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"sync"
+	"time"
+)
+
+// pollEvery is how often the store is asked who is due. A wake only makes it
+// sooner.
+const pollEvery = 250 * time.Millisecond
+
+// Dispatcher claims sessions that are due and runs a coordinator for each.
+type Dispatcher struct {
+	*Engine
+	// Max is how many sessions this process coordinates at once. Boxes have a
+	// limit of their own; this one only bounds memory.
+	Max int
+
+	mu     sync.Mutex
+	active map[ID]*coordinator
+	wg     sync.WaitGroup
+}
+
+// Run claims and coordinates until ctx ends. Then it claims nothing more, lets
+// every coordinator release its session, and returns nil.
+func (d *Dispatcher) Run(ctx context.Context) error {
+	d.active = map[ID]*coordinator{}
+	defer d.wg.Wait()
+	wakes := d.Store.Wakes(ctx)
+	for {
+		if err := d.runOnce(ctx); err != nil && ctx.Err() == nil {
+			d.Log.Warn("asking who is due", "err", err)
+		}
+		if !d.pause(ctx, wakes) {
+			return nil
+		}
+	}
+}
+
+// pause waits for the next poll or a wake of a session that is not held here.
+func (d *Dispatcher) pause(ctx context.Context, wakes <-chan ID) bool {
+	timer := time.NewTimer(pollEvery + mathrand.N(pollEvery/4))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			return true
+		case id, ok := <-wakes:
+			if !ok {
+				wakes = nil
+				continue
+			}
+			if d.hand(id) {
+				continue
+			}
+			return true
+		}
+	}
+}
+
+// hand wakes the coordinator that holds a session here.
+func (d *Dispatcher) hand(id ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c, ok := d.active[id]
+	if ok && c != nil {
+		c.wake()
+	}
+	return ok
+}
+
+// runOnce claims what is due, as far as there is room.
+func (d *Dispatcher) runOnce(ctx context.Context) error {
+	room := d.Max - d.held()
+	if room <= 0 {
+		return nil
+	}
+	due, err := d.Store.Due(ctx, min(room, 100))
+	if err != nil {
+		return fmt.Errorf("list due sessions: %w", err)
+	}
+	mathrand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
+	for _, id := range due {
+		d.start(ctx, id)
+	}
+	return nil
+}
+
+func (d *Dispatcher) held() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.active)
+}
+
+// reserve marks a session as held here before it is claimed.
+func (d *Dispatcher) reserve(id ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, held := d.active[id]; held {
+		return false
+	}
+	d.active[id] = nil
+	return true
+}
+
+func (d *Dispatcher) set(id ID, c *coordinator) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.active[id] = c
+}
+
+func (d *Dispatcher) forget(id ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.active, id)
+}
+
+func (d *Dispatcher) start(ctx context.Context, id ID) {
+	if !d.reserve(id) {
+		return
+	}
+	d.wg.Go(func() {
+		defer d.forget(id)
+		err := d.coordinate(ctx, id)
+		switch {
+		case err == nil, errors.Is(err, ErrNotDue), errors.Is(err, ErrTooNew):
+		case errors.Is(err, ErrLeaseLost):
+			d.Log.Warn("lease lost, another worker goes on", "session", string(id))
+		default:
+			d.Log.Error("session left", "session", string(id), "err", err)
+		}
+	})
+}
+
+func (d *Dispatcher) coordinate(ctx context.Context, id ID) error {
+	began := time.Now()
+	claim, err := d.Store.Claim(ctx, id, rand.Text(), firstLease)
+	if err != nil {
+		return fmt.Errorf("claim: %w", err)
+	}
+	// The first lease is short, so it counts as begun earlier: the fence falls
+	// well before its end, and the first renewal comes at once.
+	c, err := newCoordinator(d.Engine, claim, began.Add(firstLease*2/3-fenceAfter))
+	if err != nil {
+		return err
+	}
+	d.set(id, c)
+	return c.run(ctx, claim)
+}

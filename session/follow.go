@@ -1,0 +1,262 @@
+package session
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// broke: performing an effect failed. It is tried again, or given up, and
+// then the turn hears of it.
+func (n *step) broke(f Failed) {
+	for i := range n.Pending {
+		e := &n.Pending[i]
+		if e.ID != f.Effect {
+			continue
+		}
+		e.Attempts++
+		if n.again(*e, f) {
+			e.Due = n.now.Add(max(f.After, backoff(*e)))
+			return
+		}
+		gone, _ := n.drop(e.ID)
+		n.gaveUp(gone, f)
+		return
+	}
+}
+
+func (n *step) again(e Effect, f Failed) bool {
+	if !f.Again || f.Lost || n.now.Sub(e.Since) > giveUp {
+		return false
+	}
+	if e.By == Worker {
+		return e.Attempts < maxWorkerAttempts && (n.Turn == nil || n.Turn.Stopping == "")
+	}
+	return true
+}
+
+// gaveUp draws the consequences, so that no turn waits for what never comes.
+func (n *step) gaveUp(e Effect, f Failed) {
+	switch e.Kind {
+	case Prepare, Run, Publish, Open:
+		if n.busy() {
+			n.turnBroke(e, f)
+		}
+	case Admit:
+		n.say(*e.Request, f.Say)
+	case MarkReady:
+		if e.Request != nil {
+			n.say(*e.Request, f.Say)
+		}
+	case Report:
+		n.unshown(*e.Thread)
+	case Discard: // the box's own time-to-live ends it
+		n.Box, n.Conversation, n.Rests = "", "", time.Time{}
+	default: // lost words; the dead letter keeps them
+	}
+}
+
+func (n *step) turnBroke(e Effect, f Failed) {
+	t := n.Turn
+	crash := Outcome{Ending: Crashed, Say: f.Say, Usage: t.Progress.Usage}
+	switch {
+	case t.Stopping != "" && e.Kind == Prepare:
+		n.end(Outcome{Ending: Stopped, Say: n.stopped(), Usage: t.Progress.Usage})
+	case f.Lost && e.Kind == Run && t.Prepares < maxPrepares:
+		n.Box, n.Conversation = "", ""
+		n.prepare()
+	case e.Kind == Run && !f.Lost:
+		t.Outcome = &crash
+		n.publish()
+	case e.Kind == Publish || e.Kind == Open:
+		if t.Outcome != nil {
+			crash.Usage, crash.Answer, crash.Commands = t.Outcome.Usage, t.Outcome.Answer, t.Outcome.Commands
+		}
+		t.Outcome = &crash
+		n.finish()
+	default:
+		n.end(crash)
+	}
+}
+
+// follow derives what the clock and the view ask for.
+func (n *step) follow() {
+	n.report()
+	n.settle()
+	if n.Turn != nil && n.Turn.Told && len(n.Waiting) > 0 {
+		n.begin(n.Waiting[0])
+		n.Waiting = n.Waiting[1:]
+		n.report()
+	}
+	n.rest()
+}
+
+// report keeps every thread's status comment up to date: at once when the
+// phase changes, else not more often than allowed.
+func (n *step) report() {
+	if n.Turn == nil || n.Turn.Told {
+		return
+	}
+	digest := ViewOf(n.State).Digest()
+	for _, v := range n.Threads {
+		if v.Shown != digest {
+			n.reportTo(v, digest)
+		}
+	}
+}
+
+func (n *step) reportTo(v Voice, digest string) {
+	due := v.At.Add(n.policy.ReportEvery)
+	if phaseOfDigest(v.Shown) != phaseOfDigest(digest) {
+		due = n.now
+	}
+	for i := range n.Pending {
+		p := &n.Pending[i]
+		if p.Kind == Report && *p.Thread == v.Thread {
+			if p.Attempts == 0 && due.Before(p.Due) {
+				p.Due = due
+			}
+			return
+		}
+	}
+	n.add(Effect{Kind: Report, By: v.Platform, Thread: &v.Thread, Due: due},
+		"report", v.Key, strconv.Itoa(n.Turn.N), digest, v.Shown)
+}
+
+func phaseOfDigest(d string) string {
+	phase, _, _ := strings.Cut(d, ":")
+	return phase
+}
+
+func (n *step) shown(t Thread, p Performed) {
+	for i := range n.Threads {
+		if v := &n.Threads[i]; v.Thread == t {
+			v.Ref, v.Shown, v.At = firstNonEmpty(p.Ref, v.Ref), p.Shown, n.now
+		}
+	}
+}
+
+// unshown: a thread cannot be reported to. It is left alone until the next
+// turn, so that its failure is not repeated for ever.
+func (n *step) unshown(t Thread) {
+	for i := range n.Threads {
+		if v := &n.Threads[i]; v.Thread == t {
+			v.Shown = ViewOf(n.State).Digest()
+		}
+	}
+}
+
+// settle drops, once a turn has ended and everybody was told, what only
+// mattered for telling: an idle session is small.
+func (n *step) settle() {
+	t := n.Turn
+	if t == nil || t.Stage != Ended || t.Told || n.telling() {
+		return
+	}
+	t.Told = true
+	t.Context = ""
+	t.Progress = Progress{}
+	if o := t.Outcome; o != nil {
+		t.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage}
+	}
+	t.Requests = n.keepForRetry()
+}
+
+func (n *step) telling() bool {
+	for _, e := range n.Pending {
+		switch e.Kind {
+		case Report, Reply, Check, Open, MarkReady:
+			return true
+		}
+	}
+	return false
+}
+
+// keepForRetry keeps the request that started the turn: whole while a retry
+// is likely, else the beginning.
+func (n *step) keepForRetry() []Request {
+	if len(n.Turn.Requests) == 0 {
+		return nil
+	}
+	r := n.Turn.Requests[0]
+	r.Ref, r.Thread = "", Thread{}
+	r.By = Person{Login: r.By.Login}
+	if n.Turn.Outcome != nil && n.Turn.Outcome.Ending == Completed {
+		r.Quote = ""
+		if len(r.Text) > 120 {
+			r.Text = strings.ToValidUTF8(r.Text[:120], "") + "…"
+		}
+	}
+	return []Request{r}
+}
+
+// rest destroys a box that nobody has used for long.
+func (n *step) rest() {
+	if n.Box == "" || n.busy() || pendingKind(n.Pending, Discard) {
+		return
+	}
+	if n.now.Before(n.Rests.Add(n.policy.IdleDestroy)) {
+		return
+	}
+	n.add(Effect{Kind: Discard, By: Worker, Text: n.Box}, "discard", n.Box, n.Rests.UTC().Format(time.RFC3339Nano))
+}
+
+// NextLook is when somebody must look at the state again without mail: the
+// earliest effect that may be begun, or the box's timer. The zero time means
+// never.
+func NextLook(s State, p Policy) time.Time {
+	_, next := schedule(s.Pending, nil, time.Time{})
+	if s.Box != "" && !s.busy() && !pendingKind(s.Pending, Discard) {
+		next = earlier(next, s.Rests.Add(p.IdleDestroy))
+	}
+	return next
+}
+
+func (s State) busy() bool { return s.Turn != nil && s.Turn.Stage != Ended }
+
+func pendingKind(effects []Effect, k EffectKind) bool {
+	return slices.ContainsFunc(effects, func(e Effect) bool { return e.Kind == k })
+}
+
+// schedule says which effects may begin now, and when the next one may.
+// Effects of one performer go in order, one at a time, and taken names the
+// performers that are at work already. One that waits for its time holds up
+// those behind it, unless it is passable.
+func schedule(effects []Effect, taken map[string]bool, now time.Time) (ready []Effect, next time.Time) {
+	closed := map[string]bool{}
+	for _, e := range effects {
+		if taken[e.By] || closed[e.By] {
+			continue
+		}
+		closed[e.By] = true
+		if due := e.due(); due.After(now) {
+			next = earlier(next, due)
+			closed[e.By] = !e.passable()
+			continue
+		}
+		ready = append(ready, e)
+	}
+	return ready, next
+}
+
+// passable: others may go before it while it waits. A report is about now,
+// not about its place in the order.
+func (e Effect) passable() bool {
+	return e.Kind == Report || e.Kind == Sweep || e.Kind == Discard
+}
+
+func (e Effect) due() time.Time {
+	if e.Due.IsZero() {
+		return e.Since
+	}
+	return e.Due
+}
+
+// earlier returns the earlier of two times, where zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

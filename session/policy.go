@@ -1,0 +1,87 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Policy is what the operator decided, as far as Step needs it.
+type Policy struct {
+	// Model is the default, "provider/name"; Models are all that may be chosen.
+	Model  string
+	Models []string
+	// BudgetUSD is what a turn may spend unless a person set another budget,
+	// and MaxBudgetUSD what a person may set.
+	BudgetUSD    float64
+	MaxBudgetUSD float64
+	// TurnTimeout is a turn's wall clock.
+	TurnTimeout time.Duration
+	// IdleDestroy is how long a box may rest before it is destroyed.
+	IdleDestroy time.Duration
+	// ReportEvery is the least time between two updates of a status comment.
+	// A change of phase does not wait for it.
+	ReportEvery time.Duration
+	// Help is what the help verb answers; Status renders the status verb's
+	// answer.
+	Help   string
+	Status func(View) string
+}
+
+// Limits of a session's own growth.
+const (
+	maxWaiting  = 20
+	maxRefused  = 32
+	maxVoices   = 8
+	maxPrepares = 4
+	maxLegs     = 20
+	// giveUp is when an effect that keeps failing is put aside.
+	giveUp = 24 * time.Hour
+	// sweepAfter is longer than the freeze of an owner that we promise to heal
+	// plus the time-out of an effect.
+	sweepAfter = 90 * time.Second
+	// maxWorkerAttempts bounds repeats of what happens in a box.
+	maxWorkerAttempts = 5
+)
+
+// choose returns the model that a request or the session names, or the
+// sentence that says why it cannot be used.
+func (p Policy) choose(name string) (model, problem string) {
+	if name == "" {
+		return p.Model, ""
+	}
+	if slices.Contains(p.Models, name) {
+		return name, ""
+	}
+	for _, m := range p.Models {
+		if _, short, ok := strings.Cut(m, "/"); ok && short == name {
+			return m, ""
+		}
+	}
+	return "", fmt.Sprintf("I don't have a model called `%s`. Choose one of: `%s`.",
+		printable(name), strings.Join(p.Models, "`, `"))
+}
+
+// printable keeps a foreign word harmless inside a sentence of ours.
+func printable(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune("`<>@[]()*_|", r) {
+			return -1
+		}
+		return r
+	}, s)
+	if len(s) > 60 {
+		s = strings.ToValidUTF8(s[:60], "") + "…"
+	}
+	return s
+}
+
+// backoff is the wait before the next attempt: exponential with jitter that
+// is derived from the effect, so that Step stays a function.
+func backoff(e Effect) time.Duration {
+	d := time.Second << min(e.Attempts, 8)
+	d = min(d, 5*time.Minute)
+	jitter := time.Duration(hash32(e.ID, fmt.Sprint(e.Attempts))%1000) * d / 2000
+	return d/2 + jitter
+}

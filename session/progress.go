@@ -1,0 +1,306 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// begin starts a turn.
+func (n *step) begin(a Admitted) {
+	model, problem := n.policy.choose(firstNonEmpty(a.Model, n.Model))
+	if problem != "" {
+		model, _ = n.policy.choose("") // a model that was taken off the list since
+	}
+	budget := n.policy.BudgetUSD
+	if n.Budget > 0 {
+		budget = n.Budget
+	}
+	n.Turns++
+	n.Turn = &Turn{
+		N: n.Turns, Stage: Preparing, Requests: []Request{a.Request}, Context: a.Context,
+		Model: model, Budget: budget, Started: n.now, Deadline: n.now.Add(n.policy.TurnTimeout),
+		Finish: a.Verb == Finish,
+	}
+	if a.Branch != "" && n.PR == nil && n.Head == "" {
+		n.Base = a.Branch
+	}
+	n.prepare()
+	if n.PR != nil && n.Head != "" {
+		n.check(CheckState{SHA: n.Head})
+	}
+}
+
+func firstNonEmpty(words ...string) string {
+	for _, w := range words {
+		if w != "" {
+			return w
+		}
+	}
+	return ""
+}
+
+// cause names a moment of the running turn, for effect ids.
+func (n *step) cause(parts ...string) []string {
+	return append([]string{"turn", strconv.Itoa(n.Turn.N)}, parts...)
+}
+
+func (n *step) prepare() {
+	n.Turn.Prepares++
+	n.Turn.Stage = Preparing
+	n.add(Effect{Kind: Prepare, By: Worker}, n.cause(strconv.Itoa(n.Turn.Prepares))...)
+}
+
+func (n *step) run() {
+	n.Turn.Legs++
+	n.Turn.Stage = Running
+	n.add(Effect{Kind: Run, By: Worker}, n.cause(strconv.Itoa(n.Turn.Prepares), strconv.Itoa(n.Turn.Legs))...)
+}
+
+func (n *step) publish() {
+	n.Turn.Stage = Publishing
+	n.Turn.Progress.Doing = ""
+	n.add(Effect{Kind: Publish, By: Worker}, n.cause()...)
+}
+
+// check wants the check run of a commit in some state. One effect per commit
+// and conclusion: a repeat changes nothing.
+func (n *step) check(c CheckState) {
+	if n.Check != nil && n.Check.SHA == c.SHA {
+		c.Ref = n.Check.Ref
+	}
+	n.add(Effect{Kind: Check, By: n.Repo.Platform, Check: &c}, n.cause(c.SHA, c.Conclusion)...)
+	n.Check = &c
+}
+
+// done: an effect was performed.
+func (n *step) done(p Performed) {
+	e, ok := n.drop(p.Effect)
+	if !ok {
+		return // told twice
+	}
+	switch e.Kind {
+	case Admit:
+		if p.Admission != nil {
+			n.admitted(*e.Request, *p.Admission)
+		}
+	case Report:
+		n.shown(*e.Thread, p)
+	case Check:
+		if n.Check != nil && n.Check.SHA == e.Check.SHA {
+			n.Check.Ref = p.Ref
+		}
+	case MarkReady:
+		n.readied(e, p)
+	case Discard:
+		n.Box, n.Conversation, n.Rests = "", "", time.Time{}
+	case Prepare, Run, Publish, Open:
+		n.advance(e, p)
+	case Acknowledge, Say, Reply, Forward, Sweep: // nothing follows
+	}
+}
+
+// advance moves the turn on.
+func (n *step) advance(e Effect, p Performed) {
+	if n.Turn == nil {
+		return
+	}
+	switch {
+	case e.Kind == Prepare && p.Prepared != nil:
+		n.prepared(*p.Prepared)
+	case e.Kind == Run && p.Turn != nil:
+		n.ran(*p.Turn)
+	case e.Kind == Publish && p.Published != nil:
+		n.published(*p.Published)
+	case e.Kind == Open:
+		if p.PR != nil {
+			n.PR = p.PR
+		}
+		n.finish()
+	}
+}
+
+func (n *step) prepared(p Prepared) {
+	t := n.Turn
+	if p.Box != n.Box {
+		n.Conversation = ""
+	}
+	n.Box, n.Rests = p.Box, n.now
+	t.Fresh = p.Fresh
+	t.Progress.Place, t.Progress.Doing = 0, ""
+	if t.Start == "" {
+		t.Start = p.Head
+	}
+	if t.Stopping != "" { // publishing finds nothing, and lets go of the place
+		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped()}
+		n.publish()
+		return
+	}
+	if n.PR != nil && p.Head != "" && p.Head != n.Head {
+		n.supersede(p.Head)
+		n.check(CheckState{SHA: p.Head})
+		n.Head = p.Head
+	}
+	n.run()
+}
+
+func (n *step) stopped() string {
+	if n.Turn.Stopping == "closed" {
+		return "The thread was closed, so I stopped."
+	}
+	return fmt.Sprintf("Stopped by %s. `/ship retry` starts it again.", printable(n.Turn.Stopping))
+}
+
+// ran: the agent's part is over, one way or another. What it left is kept.
+func (n *step) ran(o Outcome) {
+	t := n.Turn
+	t.Outcome = n.sum(o)
+	t.Progress.Usage = t.Outcome.Usage
+	late := o.Ending == Completed && o.Served < len(t.Requests) && t.Stopping == "" && t.Legs < maxLegs
+	if late {
+		n.run()
+		return
+	}
+	if o.Ending == Stopped && t.Outcome.Say == "" {
+		t.Outcome.Say = n.stopped()
+	}
+	n.publish()
+}
+
+// sum adds an earlier leg's commands to an outcome. Usage is counted by turn
+// already.
+func (n *step) sum(o Outcome) *Outcome {
+	if before := n.Turn.Outcome; before != nil {
+		o.Commands = append(slices.Clone(before.Commands), o.Commands...)
+		if len(o.Commands) > 20 {
+			o.Commands = o.Commands[len(o.Commands)-20:]
+		}
+	}
+	return &o
+}
+
+func (n *step) published(p Published) {
+	t := n.Turn
+	t.Changed, t.Files = p.Changed, p.Files
+	if p.Head != "" && p.Head != n.Head {
+		n.supersede(p.Head)
+		n.Head = p.Head
+	}
+	if n.PR == nil && p.Head != "" && p.Files > 0 {
+		t.Stage = Opening
+		n.add(Effect{Kind: Open, By: n.Repo.Platform}, n.cause()...)
+		return
+	}
+	n.finish()
+}
+
+// supersede settles the check of a commit that is the head no longer.
+func (n *step) supersede(by string) {
+	c := n.Check
+	if c == nil || c.SHA == by || c.Conclusion != "" {
+		return
+	}
+	n.check(CheckState{
+		SHA: c.SHA, Conclusion: "neutral", Title: "Superseded",
+		Summary: "The work went on at " + by + ".",
+	})
+}
+
+// end finishes a turn that never came to publishing.
+func (n *step) end(o Outcome) {
+	if n.Turn.Outcome == nil {
+		n.Turn.Outcome = &o
+	}
+	n.finish()
+}
+
+// finish settles everything that a turn has open.
+func (n *step) finish() {
+	t := n.Turn
+	t.Stage, t.Finished, n.Rests = Ended, n.now, n.now
+	t.Progress = Progress{Todos: t.Progress.Todos, Steps: t.Progress.Steps, Usage: t.Outcome.Usage}
+	n.Spent = n.Spent.Add(t.Outcome.Usage)
+	if n.Head != "" && n.PR != nil {
+		n.check(CheckState{SHA: n.Head, Conclusion: conclusion(t.Outcome.Ending)})
+	}
+	n.replies()
+	if t.Finish && t.Outcome.Ending == Completed && n.PR != nil && n.PR.Draft {
+		n.add(Effect{Kind: MarkReady, By: n.Repo.Platform}, n.cause()...)
+	}
+}
+
+// replies answers in place those who asked in place.
+func (n *step) replies() {
+	for _, r := range n.Turn.Requests {
+		if r.Quote != "" && r.Ref != "" {
+			n.add(Effect{Kind: Reply, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref, Text: n.short()},
+				"request", r.ID)
+		}
+	}
+}
+
+// short is the turn's end in a sentence or two.
+func (n *step) short() string {
+	t := n.Turn
+	if t.Outcome.Ending != Completed {
+		return t.Outcome.Say
+	}
+	answer := strings.TrimSpace(t.Outcome.Answer)
+	if len(answer) > 1500 {
+		answer = strings.ToValidUTF8(answer[:1500], "") + "…"
+	}
+	if !t.Changed {
+		return firstNonEmpty(answer, "I looked at this and changed nothing.")
+	}
+	if len(n.Head) >= 7 {
+		return fmt.Sprintf("Done in %s. %s", n.Head[:7], answer)
+	}
+	return answer
+}
+
+func conclusion(e Ending) string {
+	switch e {
+	case Completed:
+		return "success"
+	case Stopped:
+		return "cancelled"
+	case TimedOut:
+		return "timed_out"
+	default:
+		return "failure"
+	}
+}
+
+func (n *step) readied(e Effect, p Performed) {
+	if n.PR != nil {
+		n.PR.Draft = false
+	}
+	if p.PR != nil {
+		n.PR = p.PR
+	}
+	if e.Request != nil {
+		n.say(*e.Request, "The pull request is marked ready for review.")
+	}
+}
+
+// moved takes over how far a running effect is.
+func (n *step) moved(p Progress) {
+	if !n.busy() || (n.Turn.Stage != Preparing && n.Turn.Stage != Running) {
+		return
+	}
+	if p.Conversation != "" {
+		n.Conversation = p.Conversation
+	}
+	if !p.Active.IsZero() {
+		n.Rests = p.Active
+	}
+	p.Conversation, p.Active = "", time.Time{}
+	n.Turn.Progress = p
+}
+
+// Add returns the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Calls + v.Calls, u.Input + v.Input, u.Output + v.Output, u.USD + v.USD}
+}

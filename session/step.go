@@ -1,0 +1,385 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Step folds one event into a state. It is a pure function: no clock but the
+// event's, no randomness, and the state given is not changed.
+func Step(s State, e Event, p Policy) State {
+	n := &step{State: s.clone(), policy: p, now: e.At}
+	switch e.Kind {
+	case Asked:
+		n.asked(*e.Request)
+	case Done:
+		n.done(*e.Performed)
+	case Broke:
+		n.broke(*e.Failed)
+	case Moved:
+		n.moved(*e.Progress)
+	case Taken:
+		n.taken()
+	case Closed:
+		n.closed()
+	case Poisoned:
+		n.poisoned(e)
+	case Tick: // the clock alone: what follows is below
+	}
+	n.follow()
+	return n.State
+}
+
+// step is a state on its way to the next.
+type step struct {
+	State
+	policy Policy
+	now    time.Time
+}
+
+// clone copies all that Step may write to.
+func (s State) clone() State {
+	s.Threads = slices.Clone(s.Threads)
+	s.Pending = slices.Clone(s.Pending)
+	s.Waiting = slices.Clone(s.Waiting)
+	s.Refused = slices.Clone(s.Refused)
+	if s.PR != nil {
+		pr := *s.PR
+		s.PR = &pr
+	}
+	if s.Check != nil {
+		c := *s.Check
+		s.Check = &c
+	}
+	if s.Turn != nil {
+		t := *s.Turn
+		t.Requests = slices.Clone(t.Requests)
+		if t.Outcome != nil {
+			o := *t.Outcome
+			t.Outcome = &o
+		}
+		s.Turn = &t
+	}
+	return s
+}
+
+// effectID derives an id from the session and a cause. Its shape is a UUID of
+// version 4, because some platforms accept a client's id only in that shape.
+func effectID(id ID, cause ...string) string {
+	sum := sha256.Sum256([]byte("ship\x00" + string(id) + "\x00" + strings.Join(cause, "\x00")))
+	b := sum[:16]
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+func hash32(parts ...string) uint32 {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return binary.BigEndian.Uint32(sum[:4])
+}
+
+// add decides an effect. The cause makes its id: the same cause, the same id,
+// and an effect that is pending already is not decided twice.
+func (n *step) add(e Effect, cause ...string) {
+	e.ID = effectID(n.ID, append(cause, string(e.Kind))...)
+	if slices.ContainsFunc(n.Pending, func(p Effect) bool { return p.ID == e.ID }) {
+		return
+	}
+	e.Since = n.now
+	n.Pending = append(n.Pending, e)
+}
+
+// drop removes an effect and returns it.
+func (n *step) drop(id string) (Effect, bool) {
+	i := slices.IndexFunc(n.Pending, func(p Effect) bool { return p.ID == id })
+	if i < 0 {
+		return Effect{}, false
+	}
+	e := n.Pending[i]
+	n.Pending = slices.Delete(n.Pending, i, i+1)
+	return e, true
+}
+
+// say posts a sentence of ours where r was asked, once.
+func (n *step) say(r Request, text string) {
+	n.add(Effect{Kind: Say, By: r.Thread.Platform, Thread: &r.Thread, Text: text, Ref: r.Ref},
+		"request", r.ID)
+}
+
+// asked: somebody asked something. Who that is, and what about, only the
+// platform knows.
+func (n *step) asked(r Request) {
+	if n.Forward != "" {
+		n.forward(r)
+		return
+	}
+	n.add(Effect{Kind: Admit, By: r.Thread.Platform, Thread: &r.Thread, Request: &r}, "request", r.ID)
+}
+
+func (n *step) forward(r Request) {
+	n.add(Effect{Kind: Forward, By: Self, Request: &r, To: n.Forward}, "request", r.ID)
+}
+
+func (n *step) admitted(r Request, a Admission) {
+	if a.By.Login != "" {
+		r.By = a.By
+	}
+	switch {
+	case a.Forward != "" && a.Forward != n.ID:
+		n.Forward = a.Forward
+		n.forward(r)
+	case a.Refusal != "":
+		n.refuse(r, a)
+	default:
+		n.acknowledge(r)
+		n.learn(r, a)
+		n.obey(r, a.Context)
+	}
+}
+
+// refuse says no once per person, and every time when it is the thing that
+// cannot be done.
+func (n *step) refuse(r Request, a Admission) {
+	if a.Stranger {
+		if slices.Contains(n.Refused, r.By.Login) {
+			return
+		}
+		n.Refused = append(n.Refused, r.By.Login)
+		if len(n.Refused) > maxRefused {
+			n.Refused = slices.Delete(n.Refused, 0, 1)
+		}
+	}
+	n.say(r, a.Refusal)
+}
+
+func (n *step) acknowledge(r Request) {
+	n.add(Effect{Kind: Acknowledge, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref}, "request", r.ID)
+}
+
+// learn takes over what the platform said of the thread.
+func (n *step) learn(r Request, a Admission) {
+	n.voice(r.Thread)
+	n.Repo = a.Repo
+	if a.Title != "" {
+		n.Title = a.Title
+	}
+	if a.Base != "" && n.PR == nil {
+		n.Base = a.Base
+	}
+	if a.PR != nil {
+		n.PR, n.Branch = a.PR, a.Branch
+	}
+	if a.Head != "" && !n.busy() {
+		n.Head = a.Head
+	}
+	if n.Branch == "" {
+		n.Branch = branchName(n.Title, n.ID)
+	}
+}
+
+// voice makes the session speak in a thread too.
+func (n *step) voice(t Thread) {
+	same := func(v Voice) bool { return v.Thread == t }
+	if !slices.ContainsFunc(n.Threads, same) && len(n.Threads) < maxVoices {
+		n.Threads = append(n.Threads, Voice{Thread: t})
+	}
+}
+
+// branchName is unique by construction: the session's own id is in it.
+func branchName(title string, id ID) string {
+	slug := make([]byte, 0, 32)
+	for _, c := range []byte(strings.ToLower(title)) {
+		word := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if word {
+			slug = append(slug, c)
+		} else if len(slug) > 0 && slug[len(slug)-1] != '-' {
+			slug = append(slug, '-')
+		}
+		if len(slug) == 32 {
+			break
+		}
+	}
+	text := strings.Trim(string(slug), "-")
+	if text == "" {
+		text = "work"
+	}
+	return "ship/" + text + "-" + strings.ReplaceAll(string(id), ".", "-")
+}
+
+// BranchOf tells whether a branch name belongs to the session of this id.
+func BranchOf(branch string, id ID) bool {
+	return strings.HasPrefix(branch, "ship/") &&
+		strings.HasSuffix(branch, "-"+strings.ReplaceAll(string(id), ".", "-"))
+}
+
+// obey carries out what an admitted request says.
+func (n *step) obey(r Request, context string) {
+	switch r.Verb {
+	case Instruct, Finish:
+		n.instruct(r, context)
+	case Retry:
+		n.retry(r, context)
+	case Stop:
+		n.stop(r)
+	case Status:
+		n.say(r, n.policy.Status(ViewOf(n.State)))
+	case Help:
+		n.say(r, n.policy.Help)
+	case Model:
+		n.setModel(r)
+	case Budget:
+		n.setBudget(r)
+	case Ready:
+		n.ready(r)
+	case Unclear:
+		n.say(r, r.Text)
+	default:
+		n.say(r, "I did not understand that. `/ship help` lists what I know.")
+	}
+}
+
+func (n *step) instruct(r Request, context string) {
+	model, problem := n.policy.choose(r.Model)
+	switch {
+	case problem != "":
+		n.say(r, problem)
+	case n.Turn == nil || n.Turn.Told:
+		n.begin(Admitted{Request: r, Context: context})
+	case n.steerable():
+		n.Turn.Requests = append(n.Turn.Requests, r)
+		if r.Model != "" {
+			n.Turn.Model = model
+		}
+	case len(n.Waiting) >= maxWaiting:
+		n.say(r, "There is too much waiting in this thread already. Ask again when the current turn has ended.")
+	default:
+		n.Waiting = append(n.Waiting, Admitted{Request: r, Context: context})
+	}
+}
+
+// steerable: what is asked now can still reach the agent in this turn.
+func (n *step) steerable() bool {
+	t := n.Turn
+	return (t.Stage == Preparing || t.Stage == Running) && t.Stopping == "" && len(t.Requests) < maxLegs
+}
+
+func (n *step) retry(r Request, context string) {
+	switch {
+	case n.busy():
+		n.say(r, "I'm still at it, so there is nothing to retry yet. `/ship stop` ends the current turn.")
+	case n.Turn == nil || len(n.Turn.Requests) == 0:
+		n.say(r, "There is nothing to retry in this thread yet. Tell me what to do with `/ship …`.")
+	default:
+		last := n.Turn.Requests[0]
+		last.ID, last.By, last.Thread, last.Ref, last.At = r.ID, r.By, r.Thread, r.Ref, r.At
+		if r.Model != "" {
+			last.Model = r.Model
+		}
+		n.instruct(last, context)
+	}
+}
+
+func (n *step) stop(r Request) {
+	if !n.busy() {
+		n.say(r, "Nothing is running here, so there is nothing to stop.")
+		return
+	}
+	n.Waiting = nil
+	n.halt(r.By.Login)
+}
+
+// halt ends the running turn as soon as its effect in the box has let go.
+func (n *step) halt(by string) {
+	if n.Turn.Stopping == "" {
+		n.Turn.Stopping = by
+	}
+}
+
+func (n *step) setModel(r Request) {
+	model, problem := n.policy.choose(r.Text)
+	if problem != "" {
+		n.say(r, problem)
+		return
+	}
+	n.Model = model
+	n.say(r, fmt.Sprintf("From the next turn on this thread uses `%s`.", model))
+}
+
+func (n *step) setBudget(r Request) {
+	usd, err := strconv.ParseFloat(strings.TrimPrefix(r.Text, "$"), 64)
+	switch {
+	case err != nil || usd <= 0:
+		n.say(r, "A budget is a positive amount in USD, such as `/ship budget 5`.")
+	case n.policy.MaxBudgetUSD > 0 && usd > n.policy.MaxBudgetUSD:
+		n.say(r, fmt.Sprintf("The most that I may spend on a turn here is $%.2f. Whoever runs me can raise `limits.max_budget_usd`.", n.policy.MaxBudgetUSD))
+	default:
+		n.Budget = usd
+		n.say(r, fmt.Sprintf("From the next turn on, each turn in this thread may spend up to $%.2f.", usd))
+	}
+}
+
+func (n *step) ready(r Request) {
+	switch {
+	case n.PR == nil:
+		n.say(r, "There is no pull request yet that could be marked ready.")
+	case !n.PR.Draft:
+		n.say(r, "The pull request is ready for review already.")
+	default:
+		n.add(Effect{Kind: MarkReady, By: n.Repo.Platform, Thread: &r.Thread, Request: &r}, "request", r.ID)
+	}
+}
+
+// taken: the last owner vanished. It may be frozen in the middle of a request
+// and wake later, so what it doubles is looked for after that.
+func (n *step) taken() {
+	for _, v := range n.Threads {
+		n.add(Effect{Kind: Sweep, By: v.Platform, Thread: &v.Thread, Due: n.now.Add(sweepAfter)},
+			"sweep", v.Key, n.now.UTC().Format(time.RFC3339))
+	}
+}
+
+// closed: the issue or pull request was closed. Nobody waits for the work.
+func (n *step) closed() {
+	n.Waiting = nil
+	if n.busy() {
+		n.halt("closed")
+	}
+	n.Rests = n.now.Add(-n.policy.IdleDestroy)
+}
+
+func (n *step) poisoned(e Event) {
+	if e.Request != nil {
+		n.say(*e.Request, "Something in that request makes me fail again and again, so I put it aside. Please ask in other words; whoever runs me finds the cause in `ship deliveries`.")
+	}
+}
+
+// Encode returns the state as it is stored.
+func (s State) Encode() ([]byte, error) {
+	s.V = StateVersion
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode state of %s: %w", s.ID, err)
+	}
+	return b, nil
+}
+
+// DecodeState reads a stored state; none at all is a new session.
+func DecodeState(id ID, b []byte) (State, error) {
+	s := State{V: StateVersion, ID: id}
+	if len(b) == 0 {
+		return s, nil
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return State{}, fmt.Errorf("decode state of %s: %w", id, err)
+	}
+	if s.V > StateVersion {
+		return State{}, fmt.Errorf("decode state of %s: %w", id, ErrTooNew)
+	}
+	return s, nil
+}

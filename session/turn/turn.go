@@ -1,0 +1,343 @@
+// Package turn does the part of a session that happens in a box: it prepares
+// the box, runs the coding agent, and publishes what the agent did.
+//
+// Each of these is an effect that may be performed again, by this process or
+// by one that takes over after it died. A box is found by its session's id
+// before one is made; a prompt carries an id, so that sending it twice runs it
+// once; a push of what is there already does nothing.
+package turn
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"ship/sandbox"
+	"ship/sandbox/agent"
+	"ship/sandbox/broker"
+	"ship/session"
+)
+
+// Identity is whom commits are made by.
+type Identity struct{ Name, Email string }
+
+// Tokens signs what a box may do at the broker.
+type Tokens interface {
+	Sign(broker.Grant) (string, error)
+}
+
+// Meter tells what a turn has spent at the broker, which counts every call.
+type Meter interface {
+	Spent(ctx context.Context, session, turn string) (session.Usage, error)
+}
+
+// Config of a Worker.
+type Config struct {
+	Boxes sandbox.Provider
+	Agent agent.Driver
+	// Setup of the agent, but for what the session decides.
+	Setup  agent.Setup
+	Tokens Tokens
+	Meter  Meter
+	// Transcript receives the agent's steps; nil: none is kept.
+	Transcript session.Transcript
+	// Slots is how many boxes may work at once in this process.
+	Slots int
+	// BoxTTL is the box's own dead man's switch, extended while it works and
+	// once more when it rests.
+	BoxTTL time.Duration
+	// Rest is how long a resting box is kept by the session's own timer.
+	Rest time.Duration
+	// Calls is how many times a turn may call a model.
+	Calls  int
+	Limits agent.Limits
+	Author Identity
+	// Message renders the commit message of a turn.
+	Message func(session.State) string
+	Log     *slog.Logger
+}
+
+// Worker performs the effects of boxes. It is a session.Performer.
+type Worker struct {
+	Config
+	slots *slots
+}
+
+// New returns a worker. It holds nothing that a restart would miss.
+func New(c Config) *Worker { return &Worker{Config: c, slots: newSlots(c.Slots)} }
+
+// Perform does one effect. See the package comment for repeats.
+func (w *Worker) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
+	switch job.Effect.Kind {
+	case session.Prepare:
+		return w.prepare(ctx, job)
+	case session.Run:
+		return w.run(ctx, job)
+	case session.Publish:
+		return w.publish(ctx, job)
+	case session.Discard:
+		return session.Performed{}, w.discard(ctx, job.Effect.Text)
+	default:
+		return session.Performed{}, &session.Problem{
+			Say: "I don't know how to do that.", Err: fmt.Errorf("not an effect of a box: %q", job.Effect.Kind),
+		}
+	}
+}
+
+// processName is unique: what git prints now differs from what it printed then.
+func processName(kind string) string { return kind + "-" + rand.Text()[:12] }
+
+// turnKey names the turn in grants and accounts.
+func turnKey(s session.State) string { return strconv.Itoa(s.Turn.N) }
+
+// slot waits for a place to work, telling the thread where in the queue it is.
+func (w *Worker) slot(ctx context.Context, job session.Job) error {
+	until := job.State.Turn.Deadline.Add(30 * time.Minute) // publishing comes after the deadline
+	tell := func(place int) { job.Progress(session.Progress{Place: place, Usage: job.State.Turn.Progress.Usage}) }
+	return w.slots.acquire(ctx, job.State.ID, until, tell)
+}
+
+// prepare makes or finds the box, checks the repository out, and starts the
+// agent.
+func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performed, error) {
+	if err := w.slot(ctx, job); err != nil {
+		return session.Performed{}, fmt.Errorf("wait for a place: %w", err)
+	}
+	p, err := w.prepareBox(ctx, job)
+	if err != nil {
+		w.slots.release(job.State.ID)
+		return session.Performed{}, boxProblem("prepare the box", err)
+	}
+	return session.Performed{Prepared: &p}, nil
+}
+
+func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepared, error) {
+	s := job.State
+	job.Progress(session.Progress{Doing: "starting a box"})
+	info, err := w.Boxes.Create(ctx, sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.BoxTTL})
+	if err != nil {
+		return session.Prepared{}, fmt.Errorf("create: %w", err)
+	}
+	box, err := w.attach(ctx, s, info.ID)
+	if err != nil {
+		return session.Prepared{}, err
+	}
+	stop := w.keepAlive(ctx, info.ID)
+	defer stop()
+	job.Progress(session.Progress{Doing: "fetching " + s.Repo.Name})
+	head, fresh, err := w.repository(box, s).checkout(ctx)
+	if err != nil {
+		return session.Prepared{}, fmt.Errorf("check out: %w", err)
+	}
+	job.Progress(session.Progress{Doing: "starting the agent"})
+	if _, err := w.Agent.Start(ctx, box, w.setup(s)); err != nil {
+		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
+	}
+	return session.Prepared{Box: info.ID, Head: head, Fresh: fresh}, nil
+}
+
+// attach finds the box and gives it the token of this turn.
+func (w *Worker) attach(ctx context.Context, s session.State, id string) (sandbox.Box, error) {
+	box, err := w.Boxes.Attach(ctx, id, w.BoxTTL)
+	if err != nil {
+		return nil, fmt.Errorf("attach: %w", err)
+	}
+	token, err := w.Tokens.Sign(w.grant(s))
+	if err != nil {
+		return nil, err
+	}
+	if err := box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600); err != nil {
+		return nil, fmt.Errorf("hand over the turn's token: %w", err)
+	}
+	return box, nil
+}
+
+// grant is all that this turn may do outside its box.
+func (w *Worker) grant(s session.State) broker.Grant {
+	return broker.Grant{
+		Session: string(s.ID), Turn: turnKey(s),
+		Repo: s.Repo.Name, RepoKey: s.Repo.Key, Push: "refs/heads/" + s.Branch,
+		Models: []string{s.Turn.Model}, Calls: w.Calls, BudgetUSD: s.Turn.Budget,
+		Expires: s.Turn.Deadline.Add(30 * time.Minute),
+	}
+}
+
+func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
+	return &repository{box: box, name: s.Repo.Name, base: s.Base, branch: s.Branch, author: w.Author}
+}
+
+func (w *Worker) setup(session.State) agent.Setup { return w.Setup }
+
+// keepAlive extends the box's time-to-live while this process works on it, so
+// that a box whose gateway is gone lapses.
+func (w *Worker) keepAlive(ctx context.Context, id string) (stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(w.BoxTTL / 3)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := w.Boxes.Extend(ctx, id, time.Now().Add(w.BoxTTL)); err != nil {
+					w.Log.Warn("extend the box", "box", id, "err", err)
+				}
+			}
+		}
+	}()
+	return func() { cancel(nil); <-done }
+}
+
+// run gives the agent the turn's requests and watches it to the end.
+func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, error) {
+	if err := w.slot(ctx, job); err != nil {
+		return session.Performed{}, fmt.Errorf("wait for a place: %w", err)
+	}
+	out, err := w.supervise(ctx, job)
+	if err == nil {
+		return session.Performed{Turn: &out}, nil
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, session.ErrLeaseLost) || errors.Is(cause, session.ErrShutdown) {
+		w.slots.release(job.State.ID)
+	}
+	return session.Performed{}, boxProblem("run the agent", err)
+}
+
+func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcome, error) {
+	s := job.State
+	stopping := errors.Is(context.Cause(ctx), session.ErrStopRequested)
+	box, err := w.attach(ctx, s, s.Box)
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	defer w.keepAlive(ctx, s.Box)()
+	a, err := w.Agent.Start(ctx, box, w.setup(s))
+	if err != nil && !stopping {
+		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
+	}
+	talk := newTalk(w, job)
+	result, err := agent.Supervise(ctx, a, talk.run())
+	if err != nil {
+		return session.Outcome{}, err
+	}
+	return talk.outcome(ctx, result), nil
+}
+
+// publish commits what the agent left and pushes the branch.
+func (w *Worker) publish(ctx context.Context, job session.Job) (session.Performed, error) {
+	p, err := w.push(ctx, job)
+	if retryable(err) {
+		return session.Performed{}, err
+	}
+	w.slots.release(job.State.ID)
+	if err != nil {
+		return session.Performed{}, err
+	}
+	return session.Performed{Published: &p}, nil
+}
+
+func retryable(err error) bool {
+	var p *session.Problem
+	return errors.As(err, &p) && p.Again
+}
+
+func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, error) {
+	s := job.State
+	box, err := w.attach(ctx, s, s.Box)
+	if errors.Is(err, sandbox.ErrGone) {
+		return session.Published{}, &session.Problem{Err: err, Say: "The box was lost before its work could be pushed. `/ship retry` starts again from the branch."}
+	}
+	if err != nil {
+		return session.Published{}, boxProblem("push", err)
+	}
+	defer w.keepAlive(ctx, s.Box)()
+	if err := w.Agent.Restore(ctx, box); err != nil {
+		return session.Published{}, boxProblem("put the repository's own files back", err)
+	}
+	p, err := w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))
+	if err != nil {
+		return session.Published{}, pushProblem(s, err)
+	}
+	if err := w.Boxes.Extend(ctx, s.Box, time.Now().Add(w.Rest+w.BoxTTL)); err != nil {
+		w.Log.Warn("extend the box", "box", s.Box, "err", err)
+	}
+	return p, nil
+}
+
+// publish commits and pushes; nothing when nothing was changed.
+func (r *repository) publish(ctx context.Context, start, message string) (session.Published, error) {
+	if err := r.commit(ctx, message); err != nil {
+		return session.Published{}, err
+	}
+	head, err := r.git(ctx, "", "rev-parse", "HEAD")
+	if err != nil {
+		return session.Published{}, err
+	}
+	files, err := r.files(ctx)
+	if err != nil {
+		return session.Published{}, err
+	}
+	if head == start {
+		at, err := r.onRemote(ctx)
+		return session.Published{Head: at, Files: files}, err
+	}
+	head, err = r.push(ctx)
+	return session.Published{Head: head, Changed: true, Files: files}, err
+}
+
+func (w *Worker) discard(ctx context.Context, id string) error {
+	if err := w.Boxes.Destroy(ctx, id); err != nil {
+		return boxProblem("destroy the box", err)
+	}
+	return nil
+}
+
+// pushProblem says what a person can do about a push that failed.
+func pushProblem(s session.State, err error) error {
+	switch {
+	case errors.Is(err, errConflict):
+		return &session.Problem{Err: err, Say: fmt.Sprintf("Somebody pushed to `%s` meanwhile, and it conflicts with my work. Ask me to merge it: `/ship resolve the conflicts with the branch and go on`.", s.Branch)}
+	case said(err, "workflow", "workflows"):
+		return &session.Problem{Err: err, Say: "The change touches `.github/workflows`, which the app may not push. Give it the permission “workflows: write”, then `/ship retry`."}
+	case said(err, "403", "denied", "protected", "refused", "ship:"):
+		return &session.Problem{Err: err, Say: fmt.Sprintf("The push to `%s` was refused. Check the branch rules and that the app may write contents, then `/ship retry`.", s.Branch)}
+	}
+	return boxProblem("push", err)
+}
+
+// boxProblem turns what a provider or git said into something to tell and a
+// decision whether to repeat.
+func boxProblem(doing string, err error) error {
+	var p *session.Problem
+	if errors.As(err, &p) {
+		return err
+	}
+	p = &session.Problem{Err: fmt.Errorf("%s: %w", doing, err), Again: true}
+	switch {
+	case errors.Is(err, sandbox.ErrIsolation):
+		p.Say, p.Again = "The machine that I run on cannot isolate a box. Whoever runs me: `ship serve` says at its start what is missing.", false
+	case errors.Is(err, sandbox.ErrAuth):
+		p.Say, p.Again = "The sandbox provider refused my credentials. Whoever runs me has to renew them, then `/ship retry`.", false
+	case errors.Is(err, sandbox.ErrQuota):
+		p.Say, p.After = "No box is free. `/ship retry` tries again.", 15*time.Second
+	case errors.Is(err, sandbox.ErrGone):
+		p.Say = "The box was lost again and again. `/ship retry` starts anew from the branch."
+	default:
+		p.Say = fmt.Sprintf("I could not %s. `/ship retry` tries again; whoever runs me finds the cause in the log.", doing)
+	}
+	return p
+}
+
+// modelOf splits "provider/name".
+func modelOf(s string) agent.Model {
+	provider, name, _ := strings.Cut(s, "/")
+	return agent.Model{Provider: provider, Name: name}
+}
