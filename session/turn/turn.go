@@ -40,12 +40,17 @@ type Meter interface {
 type Config struct {
 	Boxes sandbox.Provider
 	Agent agent.Driver
+	// Restore puts back what the agent's driver had put aside in the
+	// repository. It may be called twice.
+	Restore func(context.Context, sandbox.Box) error
 	// Setup of the agent, but for what the session decides.
 	Setup  agent.Setup
 	Tokens Tokens
 	Meter  Meter
 	// Transcript receives the agent's steps; nil: none is kept.
 	Transcript session.Transcript
+	// Redact takes known secrets out of whatever leaves a box. May be nil.
+	Redact func(string) string
 	// Slots is how many boxes may work at once in this process.
 	Slots int
 	// BoxTTL is the box's own dead man's switch, extended while it works and
@@ -223,12 +228,7 @@ func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcom
 	if err != nil && !stopping {
 		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
 	}
-	talk := newTalk(w, job)
-	result, err := agent.Supervise(ctx, a, talk.run())
-	if err != nil {
-		return session.Outcome{}, err
-	}
-	return talk.outcome(ctx, result), nil
+	return newTalk(w, job, a).hold(ctx)
 }
 
 // publish commits what the agent left and pushes the branch.
@@ -259,7 +259,7 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 		return session.Published{}, boxProblem("push", err)
 	}
 	defer w.keepAlive(ctx, s.Box)()
-	if err := w.Agent.Restore(ctx, box); err != nil {
+	if err := w.Restore(ctx, box); err != nil {
 		return session.Published{}, boxProblem("put the repository's own files back", err)
 	}
 	p, err := w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))

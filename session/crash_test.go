@@ -1,0 +1,295 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ship/session"
+	"ship/session/memory"
+)
+
+// world is everything outside: a platform and a box, as far as their effects
+// can be seen. It has no idea of effect ids but those that a real platform
+// keeps: a marker in what was posted, a name of a prompt.
+type world struct {
+	mu     sync.Mutex
+	facts  []string       // what exists, in the order it came to be
+	sticky map[string]int // updates of a status comment
+	last   string         // what the status comment says
+	pr     *session.PullRequest
+	head   string
+	runs   map[string]int // prompts by id that the agent heard
+}
+
+func newWorld() *world { return &world{sticky: map[string]int{}, runs: map[string]int{}} }
+
+// make adds a fact. A performer that was told that it repeats looks first, one
+// that was not told does not: a repeat that was not announced shows up twice.
+func (w *world) make(repeat bool, fact string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if repeat {
+		for _, f := range w.facts {
+			if f == fact {
+				return
+			}
+		}
+	}
+	w.facts = append(w.facts, fact)
+}
+
+func (w *world) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	facts := append([]string(nil), w.facts...)
+	for id, n := range w.runs {
+		facts = append(facts, fmt.Sprintf("prompt %s heard %d times", id, n))
+	}
+	sort.Strings(facts)
+	return strings.Join(append(facts, "status: "+w.last), "\n")
+}
+
+// process is one worker that can be killed: from then on nothing that it does
+// reaches the store or the world.
+type process struct {
+	world  *world
+	store  *memory.Store
+	dead   atomic.Bool
+	points atomic.Int64
+	// killAt is the point at which it dies; zero: never.
+	killAt int64
+	died   chan struct{}
+	cancel context.CancelCauseFunc
+	trace  []string
+	mu     sync.Mutex
+}
+
+var errDead = errors.New("process is dead")
+
+func (p *process) point(name string) {
+	if p.dead.Load() {
+		runtime.Goexit()
+	}
+	n := p.points.Add(1)
+	p.mu.Lock()
+	p.trace = append(p.trace, name)
+	p.mu.Unlock()
+	if n == p.killAt {
+		p.kill()
+		runtime.Goexit()
+	}
+}
+
+func (p *process) kill() {
+	if p.dead.CompareAndSwap(false, true) {
+		close(p.died)
+		p.cancel(errDead)
+	}
+}
+
+func (p *process) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
+	e := job.Effect
+	var out session.Performed
+	switch e.Kind {
+	case session.Admit:
+		out.Admission = &session.Admission{By: e.Request.By, Repo: session.Repo{Platform: "git", Name: "o/r", Key: "k"}, Base: "main", Title: "T"}
+	case session.Acknowledge:
+		p.world.make(true, "eyes on "+e.Ref) // a platform's reaction is idempotent
+	case session.Say, session.Reply:
+		p.world.make(job.Repeat, string(e.Kind)+" "+e.Text)
+	case session.Report:
+		v := session.ViewOf(job.State)
+		p.world.show(v)
+		out.Shown, out.Ref = v.Digest(), "sticky"
+	case session.Check:
+		p.world.make(job.Repeat, "check "+e.Check.SHA+" "+e.Check.Conclusion)
+	case session.Prepare:
+		out.Prepared = &session.Prepared{Box: "box", Head: "base"}
+	case session.Run:
+		return p.runAgent(ctx, job)
+	case session.Publish:
+		p.world.push("head1")
+		out.Published = &session.Published{Head: "head1", Changed: true, Files: 1}
+	case session.Open:
+		out.PR = p.world.open(job.Repeat)
+	case session.Discard, session.Sweep, session.MarkReady:
+	}
+	return out, nil
+}
+
+func (p *process) runAgent(ctx context.Context, job session.Job) (session.Performed, error) {
+	for _, r := range job.State.Turn.Requests {
+		p.world.hear(r.ID)
+	}
+	select {
+	case <-time.After(30 * time.Second):
+	case <-ctx.Done():
+		return session.Performed{}, context.Cause(ctx)
+	}
+	for _, r := range job.Latest().Turn.Requests { // what steered it
+		p.world.hear(r.ID)
+	}
+	return session.Performed{Turn: &session.Outcome{
+		Ending: session.Completed, Answer: "done", Served: len(job.Latest().Turn.Requests), Usage: session.Usage{Calls: 2},
+	}}, nil
+}
+
+// hear runs a prompt once per id, as the agent does.
+func (w *world) hear(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs[id] = 1
+}
+
+func (w *world) show(v session.View) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = fmt.Sprintf("%s turn %d pr %v", v.Phase, v.Turn, v.PR != nil)
+}
+
+func (w *world) push(head string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.head = head
+}
+
+func (w *world) open(repeat bool) *session.PullRequest {
+	w.make(repeat, "pull request")
+	return &session.PullRequest{Number: 8, Draft: true}
+}
+
+// mortal is the store as a process sees it that may be dead.
+type mortal struct {
+	*memory.Store
+	p *process
+}
+
+func (m mortal) Claim(ctx context.Context, id session.ID, token string, d time.Duration) (session.Claim, error) {
+	m.p.point("claim.before")
+	c, err := m.Store.Claim(ctx, id, token, d)
+	if err == nil {
+		m.p.point("claim.after")
+	}
+	return c, err
+}
+
+func (m mortal) Commit(ctx context.Context, l session.Lease, c session.Commit) error {
+	m.p.point("commit.before")
+	err := m.Store.Commit(ctx, l, c)
+	m.p.point("commit.after")
+	return err
+}
+
+func (m mortal) Renew(ctx context.Context, l session.Lease, d time.Duration) (int64, error) {
+	if m.p.dead.Load() {
+		return 0, errDead
+	}
+	return m.Store.Renew(ctx, l, d)
+}
+
+func (m mortal) Due(ctx context.Context, n int) ([]session.ID, error) {
+	if m.p.dead.Load() {
+		return nil, errDead
+	}
+	return m.Store.Due(ctx, n)
+}
+
+func policy() session.Policy {
+	return session.Policy{
+		Model: "m/x", Models: []string{"m/x"}, BudgetUSD: 1, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
+		ReportEvery: 10 * time.Second, Help: "help", Status: func(v session.View) string { return string(v.Phase) },
+	}
+}
+
+// start runs a dispatcher in the process until it ends or dies.
+func (p *process) start(ctx context.Context) (ended chan error) {
+	ctx, p.cancel = context.WithCancelCause(ctx)
+	d := &session.Dispatcher{Max: 10, Engine: &session.Engine{
+		Store: mortal{p.store, p}, Inbox: p.store, Policy: policy(), Log: slog.New(slog.DiscardHandler),
+		Performers: map[string]session.Performer{"plat": p, "git": p, session.Worker: p},
+		Hook:       p.point,
+	}}
+	ended = make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+	return ended
+}
+
+func ask(t *testing.T, store *memory.Store, id, text string) {
+	t.Helper()
+	_, err := store.Append(t.Context(), session.Delivery{
+		Session: "s.1", Keys: []string{"plat:" + id}, Keep: time.Hour,
+		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Request: &session.Request{
+			ID: id, Thread: session.Thread{Platform: "plat", Key: "t"}, By: session.Person{Login: "alice"},
+			Verb: session.Instruct, Text: text, Ref: id,
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// play runs the story of one turn, with a second request in the middle, in
+// processes of which the first dies at a point. It returns what the world is
+// like an hour later, and how many points the first process passed.
+func play(t *testing.T, killAt int64) (w *world, trace []string) {
+	store, w := memory.New(), newWorld()
+	first := &process{world: w, store: store, killAt: killAt, died: make(chan struct{})}
+	ended := first.start(t.Context())
+	ask(t, store, "c1", "fix it")
+	time.Sleep(5 * time.Second)
+	if killAt == 0 || !first.dead.Load() {
+		ask(t, store, "c2", "and the docs")
+	}
+	select {
+	case <-first.died:
+	case <-time.After(10 * time.Minute):
+	}
+	if first.dead.Load() {
+		second := &process{world: w, store: store, died: make(chan struct{})}
+		secondEnded := second.start(t.Context())
+		ask(t, store, "c2", "and the docs") // redelivered: the same key
+		time.Sleep(10 * time.Minute)
+		second.cancel(session.ErrShutdown)
+		<-secondEnded
+	} else {
+		first.cancel(session.ErrShutdown)
+	}
+	<-ended
+	return w, first.trace
+}
+
+func TestCrashAnywhere(t *testing.T) {
+	t.Parallel()
+	var want string
+	var points []string
+	synctest.Test(t, func(t *testing.T) {
+		w, trace := play(t, 0)
+		want, points = w.String(), trace
+	})
+	if !strings.Contains(want, "status: ended turn 1 pr true") || len(points) < 20 {
+		t.Fatalf("the clean run passed %d points and left:\n%s", len(points), want)
+	}
+	for n := range points {
+		t.Run(fmt.Sprintf("%d %s", n+1, points[n]), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w, _ := play(t, int64(n+1))
+				if diff := cmp.Diff(want, w.String()); diff != "" {
+					t.Errorf("killed at %s (-clean +killed):\n%s", points[n], diff)
+				}
+			})
+		})
+	}
+}
