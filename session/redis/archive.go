@@ -1,0 +1,143 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"ship/session"
+)
+
+// Peek implements session.Archive. The lease that it shows has no token.
+func (s *Store) Peek(ctx context.Context, id session.ID) (session.Claim, error) {
+	k := keysOf(id)
+	res, err := s.run(ctx, peekScript, []string{k.session, k.state, k.inbox}, batch)
+	if err != nil {
+		return session.Claim{}, fmt.Errorf("peek at %s: %w", id, err)
+	}
+	if code, _ := res.(int64); code < 0 {
+		return session.Claim{}, session.ErrUnknown
+	}
+	c, err := view(res, session.Lease{ID: id})
+	if err != nil {
+		return session.Claim{}, fmt.Errorf("peek at %s: %w", id, err)
+	}
+	return c, nil
+}
+
+// Sessions implements session.Archive. It scans all keys: for people and
+// tools, not for loops.
+func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
+	var mu sync.Mutex
+	found := make(map[session.ID]struct{}) // a scan may show a key twice
+	err := s.eachNode(ctx, func(ctx context.Context, node *goredis.Client) error {
+		keys := node.ScanType(ctx, 0, "{*}:s:*", 1000, "hash").Iterator()
+		for keys.Next(ctx) {
+			_, id, _ := strings.Cut(keys.Val(), ":s:")
+			mu.Lock()
+			found[session.ID(id)] = struct{}{}
+			mu.Unlock()
+		}
+		return keys.Err()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	return slices.Collect(maps.Keys(found)), nil
+}
+
+// eachNode visits every server that holds keys; on a cluster, several at once.
+func (s *Store) eachNode(ctx context.Context, visit func(context.Context, *goredis.Client) error) error {
+	switch rdb := s.rdb.(type) {
+	case *goredis.ClusterClient:
+		return rdb.ForEachMaster(ctx, visit)
+	case *goredis.Client:
+		return visit(ctx, rdb)
+	default:
+		return fmt.Errorf("unexpected client %T", rdb)
+	}
+}
+
+// Forget implements session.Archive. The transcript goes with the session. A
+// session whose owner let the lease run out is held by nobody.
+func (s *Store) Forget(ctx context.Context, id session.ID) error {
+	k := keysOf(id)
+	var code int64
+	err := s.around(ctx, "forget", func() error {
+		res, err := s.run(ctx, forgetScript, []string{k.session, k.state, k.inbox, k.sched, k.log}, string(id))
+		code, _ = res.(int64)
+		return err
+	})
+	if err == nil && code < 0 {
+		err = session.ErrNotDue
+	}
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", id, err)
+	}
+	return nil
+}
+
+// DeadLetters implements session.Archive.
+func (s *Store) DeadLetters(ctx context.Context, n int) ([]session.DeadLetter, error) {
+	if n <= 0 {
+		return nil, nil
+	}
+	cmds := make([]*goredis.XMessageSliceCmd, shards)
+	_, err := s.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i := range cmds {
+			cmds[i] = p.XRevRangeN(ctx, tag(i)+":dlq", "+", "-", int64(n))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read dead letters: %w", err)
+	}
+	var graves []grave
+	for _, cmd := range cmds {
+		for _, m := range cmd.Val() {
+			g, err := exhume(m)
+			if err != nil {
+				return nil, fmt.Errorf("read dead letter %s: %w", m.ID, err)
+			}
+			graves = append(graves, g)
+		}
+	}
+	slices.SortStableFunc(graves, func(a, b grave) int { return cmp.Compare(b.ms, a.ms) })
+	var letters []session.DeadLetter
+	for _, g := range graves[:min(len(graves), n)] {
+		letters = append(letters, g.letter)
+	}
+	return letters, nil
+}
+
+// grave is a dead letter with the time that it was buried at.
+type grave struct {
+	ms     int64
+	letter session.DeadLetter
+}
+
+func exhume(m goredis.XMessage) (grave, error) {
+	var g grave
+	ms, _, _ := strings.Cut(m.ID, "-")
+	data, _ := m.Values["d"].(string)
+	var err error
+	if g.ms, err = strconv.ParseInt(ms, 10, 64); err != nil {
+		return g, err
+	}
+	if err := json.Unmarshal([]byte(data), &g.letter); err != nil {
+		return g, err
+	}
+	if g.letter.At.IsZero() {
+		g.letter.At = time.UnixMilli(g.ms).UTC()
+	}
+	return g, nil
+}
