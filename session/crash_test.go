@@ -124,7 +124,7 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 		out.Published = &session.Published{Head: "head1", Changed: true, Files: 1}
 	case session.Open:
 		out.PR = p.world.open(job.Repeat)
-	case session.Discard, session.Sweep, session.MarkReady:
+	case session.Discard, session.Sweep, session.MarkReady, session.Close:
 	}
 	return out, nil
 }

@@ -36,6 +36,9 @@ const (
 	MarkReady EffectKind = "ready"
 	// Check puts the check run of commit SHA into the state CheckState.
 	Check EffectKind = "check"
+	// Close ends what the turn Text may do outside its box, and gives its place
+	// in the queue for boxes to the next.
+	Close EffectKind = "close"
 	// Discard destroys the session's box.
 	Discard EffectKind = "discard"
 	// Sweep removes what a frozen owner may have posted twice.

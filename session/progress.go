@@ -98,7 +98,7 @@ func (n *step) done(p Performed) {
 		n.Box, n.Conversation, n.Rests = "", "", time.Time{}
 	case Prepare, Run, Publish, Open:
 		n.advance(e, p)
-	case Acknowledge, Say, Reply, Forward, Sweep: // nothing follows
+	case Acknowledge, Say, Reply, Forward, Close, Sweep: // nothing follows
 	}
 }
 
@@ -225,6 +225,7 @@ func (n *step) finish() {
 	if n.Head != "" && n.PR != nil {
 		n.check(CheckState{SHA: n.Head, Conclusion: conclusion(t.Outcome.Ending)})
 	}
+	n.add(Effect{Kind: Close, By: Worker, Text: strconv.Itoa(t.N)}, n.cause()...)
 	n.replies()
 	if t.Finish && t.Outcome.Ending == Completed && n.PR != nil && n.PR.Draft {
 		n.add(Effect{Kind: MarkReady, By: n.Repo.Platform}, n.cause()...)

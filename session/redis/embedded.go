@@ -50,6 +50,9 @@ type Server struct {
 // answers. A server that outlived a killed gateway is taken over. It ends with
 // Close or Run, and survives the death of this process.
 func Embedded(ctx context.Context, dir string, log *slog.Logger) (*Server, error) {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	s := &Server{dir: dir, log: log, exited: make(chan struct{})}
 	s.stop = sync.OnceValue(s.shutdown)
 	if err := s.start(ctx); err != nil {

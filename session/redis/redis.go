@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
 	"time"
@@ -183,5 +182,3 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-var _ io.Closer = (*Store)(nil)

@@ -131,7 +131,7 @@ func (t *talk) where() (conversation string, said int) {
 
 // usage is the broker's count, which includes what the agent does not tell.
 func (t *talk) usage(ctx context.Context) (agent.Usage, error) {
-	u, err := t.worker.Meter.Spent(ctx, string(t.job.State.ID), turnKey(t.job.State))
+	u, err := t.worker.Broker.Spent(ctx, t.worker.grant(t.job.State))
 	return agent.Usage{Calls: u.Calls, Input: u.Input, Output: u.Output, USD: u.USD}, err
 }
 

@@ -31,9 +31,12 @@ type Tokens interface {
 	Sign(broker.Grant) (string, error)
 }
 
-// Meter tells what a turn has spent at the broker, which counts every call.
-type Meter interface {
-	Spent(ctx context.Context, session, turn string) (session.Usage, error)
+// Broker counts every call of a turn, and ends what it may do.
+type Broker interface {
+	// Spent returns what a turn has spent so far.
+	Spent(ctx context.Context, g broker.Grant) (broker.Usage, error)
+	// End makes the turn's token good for nothing, for ever. Twice is once.
+	End(ctx context.Context, session, turn string) error
 }
 
 // Config of a Worker.
@@ -46,7 +49,7 @@ type Config struct {
 	// Setup of the agent, but for what the session decides.
 	Setup  agent.Setup
 	Tokens Tokens
-	Meter  Meter
+	Broker Broker
 	// Transcript receives the agent's steps; nil: none is kept.
 	Transcript session.Transcript
 	// Redact takes known secrets out of whatever leaves a box. May be nil.
@@ -85,6 +88,8 @@ func (w *Worker) Perform(ctx context.Context, job session.Job) (session.Performe
 		return w.run(ctx, job)
 	case session.Publish:
 		return w.publish(ctx, job)
+	case session.Close:
+		return session.Performed{}, w.close(ctx, job)
 	case session.Discard:
 		return session.Performed{}, w.discard(ctx, job.Effect.Text)
 	default:
@@ -234,19 +239,20 @@ func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcom
 // publish commits what the agent left and pushes the branch.
 func (w *Worker) publish(ctx context.Context, job session.Job) (session.Performed, error) {
 	p, err := w.push(ctx, job)
-	if retryable(err) {
-		return session.Performed{}, err
-	}
-	w.slots.release(job.State.ID)
 	if err != nil {
 		return session.Performed{}, err
 	}
 	return session.Performed{Published: &p}, nil
 }
 
-func retryable(err error) bool {
-	var p *session.Problem
-	return errors.As(err, &p) && p.Again
+// close ends the turn's rights. Nothing of it comes after: it is decided when
+// the turn's last effect in the box is known to be done.
+func (w *Worker) close(ctx context.Context, job session.Job) error {
+	w.slots.release(job.State.ID)
+	if err := w.Broker.End(ctx, string(job.State.ID), job.Effect.Text); err != nil {
+		return boxProblem("end the turn at the broker", err)
+	}
+	return nil
 }
 
 func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, error) {
