@@ -88,7 +88,7 @@ func sameIntegration(dir, other string) bool {
 
 // homes are where foreign libraries may be imported.
 var homes = map[string][]string{
-	"github.com/google/go-github":        {"integrations/github"},
+	"github.com/google/go-github":       {"integrations/github"},
 	"github.com/bradleyfalzon":          {"integrations/github"},
 	"github.com/slack-go/slack":         {"integrations/slack"},
 	"github.com/Khan/genqlient/graphql": {"integrations", "graphql"},

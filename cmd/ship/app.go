@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ship/bot"
+	"ship/integrations"
+	"ship/sandbox"
+	"ship/sandbox/agent"
+	"ship/sandbox/agent/opencode"
+	"ship/sandbox/broker"
+	"ship/session"
+	"ship/session/turn"
+)
+
+// backend is what both stores are.
+type backend interface {
+	session.Inbox
+	session.Store
+	session.Archive
+	session.Transcript
+	session.Ledger
+}
+
+// role says which half of ship a process is.
+type role string
+
+const (
+	roleAll    role = "all"
+	roleIntake role = "intake"
+	roleWorker role = "worker"
+)
+
+// parts are what an app is wired from, opened already.
+type parts struct {
+	settings  Settings
+	store     backend
+	ready     func(context.Context) error
+	platforms []integrations.Platform
+	log       *slog.Logger
+	// hook is called at every point where a crash would be interesting.
+	hook func(point string)
+}
+
+// app is everything that one process runs.
+type app struct {
+	server     *bot.Server
+	dispatcher *session.Dispatcher
+	broker     *broker.Broker
+	socket     string
+	role       role
+	log        *slog.Logger
+}
+
+// wire puts an app together. It listens nowhere yet.
+func wire(ctx context.Context, p parts, r role) (*app, error) {
+	b, signer, err := newBroker(p)
+	if err != nil {
+		return nil, err
+	}
+	a := &app{broker: b, role: r, log: p.log, socket: filepath.Join(brokerDir(p.settings), "broker.sock")}
+	if r != roleIntake {
+		if a.dispatcher, err = newDispatcher(ctx, p, b, signer); err != nil {
+			return nil, err
+		}
+	}
+	receivers := map[string]bot.Receiver{}
+	for _, platform := range p.platforms {
+		if r != roleWorker {
+			receivers[platform.Name] = platform.Receiver
+		}
+	}
+	a.server = bot.NewServer(bot.Config{
+		Inbox: p.store, Receivers: receivers, Ready: p.ready, Logger: p.log,
+		Mounts: map[string]http.Handler{"/broker/": b},
+	})
+	return a, nil
+}
+
+// codeHost is the platform that hosts repositories.
+func codeHost(platforms []integrations.Platform) (*integrations.CodeHost, error) {
+	for _, p := range platforms {
+		if p.Code != nil {
+			return p.Code, nil
+		}
+	}
+	return nil, errors.New("no platform that hosts repositories is set up: fill in the section github")
+}
+
+// credentials adapts a code host to what the broker asks.
+type credentials struct{ host *integrations.CodeHost }
+
+func (c credentials) GitCredential(ctx context.Context, key string) (user, password string, err error) {
+	return c.host.Credential(ctx, key)
+}
+
+// ledger adapts a store to the broker's own words.
+type ledger struct{ session.Ledger }
+
+func (l ledger) Spend(ctx context.Context, account string, u broker.Usage) (broker.Usage, error) {
+	account = strings.ReplaceAll(account, "!", ":") // not among the characters that a store takes
+	total, err := l.Ledger.Spend(ctx, account, session.Usage(u))
+	return broker.Usage(total), err
+}
+
+func newBroker(p parts) (*broker.Broker, *broker.Signer, error) {
+	host, err := codeHost(p.platforms)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, err := broker.LoadKey(filepath.Join(p.settings.DataDir, "broker.key"))
+	if err != nil {
+		return nil, nil, err
+	}
+	signer, err := broker.NewSigner(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := broker.New(broker.Config{
+		Signer: signer, Ledger: ledger{p.store}, Providers: p.settings.brokerProviders(),
+		GitURL: host.WebURL, Credentials: credentials{host}, Log: p.log.With("part", "broker"),
+	})
+	return b, signer, err
+}
+
+func newDispatcher(ctx context.Context, p parts, b *broker.Broker, signer *broker.Signer) (*session.Dispatcher, error) {
+	boxes, err := openSandbox(ctx, p.settings, p.log)
+	if err != nil {
+		return nil, err
+	}
+	worker, err := newWorker(p, boxes, b, signer)
+	if err != nil {
+		return nil, err
+	}
+	performers := map[string]session.Performer{session.Worker: worker}
+	for _, platform := range p.platforms {
+		performers[platform.Name] = platform.Performer
+	}
+	return &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
+		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(), Log: p.log, Hook: p.hook,
+	}}, nil
+}
+
+func newWorker(p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker.Signer) (*turn.Worker, error) {
+	host, err := codeHost(p.platforms)
+	if err != nil {
+		return nil, err
+	}
+	s := p.settings
+	return turn.New(turn.Config{
+		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
+		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders()},
+		Transcript: p.store, Slots: s.Sandbox.Max, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
+		Calls:   s.Limits.ModelCalls,
+		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},
+		Author:  turn.Identity{Name: host.Name, Email: host.Email},
+		Message: bot.CommitMessage,
+		Log:     p.log,
+	}), nil
+}
+
+// run serves until ctx ends, and then stops in order: no new deliveries, no
+// new sessions, leases released, and the door of the boxes last.
+func (a *app) run(ctx context.Context, listener net.Listener) error {
+	doorCtx, closeDoor := context.WithCancelCause(context.WithoutCancel(ctx)) // outlives the dispatcher
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.server.Run(ctx, listener) })
+	group.Go(func() error { return a.runDoor(doorCtx) })
+	group.Go(func() error {
+		defer closeDoor(session.ErrShutdown)
+		if a.dispatcher == nil {
+			<-ctx.Done()
+			return nil
+		}
+		return a.dispatcher.Run(ctx)
+	})
+	return group.Wait()
+}
+
+// runDoor serves the broker on the unix socket that local boxes see.
+func (a *app) runDoor(ctx context.Context) error {
+	if a.role == roleIntake {
+		return nil
+	}
+	if err := os.Remove(a.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clear the broker's socket: %w", err)
+	}
+	listener, err := net.Listen("unix", a.socket)
+	if err != nil {
+		return fmt.Errorf("open the broker's socket: %w", err)
+	}
+	server := &http.Server{Handler: a.broker, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close() // agents repeat what is cut
+	}()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the broker: %w", err)
+	}
+	return nil
+}

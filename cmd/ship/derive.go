@@ -1,0 +1,85 @@
+package main
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ship/bot"
+	"ship/sandbox/agent"
+	"ship/sandbox/broker"
+	"ship/session"
+)
+
+// reportEvery is the least time between two updates of a status comment within
+// a phase; GitHub allows 80 content writes a minute for a whole installation.
+const reportEvery = 12 * time.Second
+
+// modelNames are all models that may be chosen, as "provider/name", sorted.
+func (s Settings) modelNames() []string {
+	var names []string
+	for provider, p := range s.Models {
+		for name := range p.Models {
+			names = append(names, provider+"/"+name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// defaultModel is the one that is set, or the first of all.
+func (s Settings) defaultModel() string {
+	if s.Agent.Model != "" {
+		return s.Agent.Model
+	}
+	if names := s.modelNames(); len(names) > 0 {
+		return names[0]
+	}
+	return ""
+}
+
+func (s Settings) policy() session.Policy {
+	return session.Policy{
+		Model: s.defaultModel(), Models: s.modelNames(),
+		BudgetUSD: s.Limits.BudgetUSD, MaxBudgetUSD: s.Limits.MaxBudgetUSD,
+		TurnTimeout: time.Duration(s.Limits.TurnTimeout), IdleDestroy: time.Duration(s.Sandbox.IdleDestroy),
+		ReportEvery: reportEvery, Help: bot.HelpText(), Status: bot.StatusLine,
+	}
+}
+
+func (s Settings) brokerProviders() map[string]broker.Provider {
+	out := map[string]broker.Provider{}
+	for name, p := range s.Models {
+		prices := map[string]broker.Price{}
+		for model, price := range p.Models {
+			prices[model] = broker.Price{Input: price.Input, Output: price.Output, Cached: price.Cached}
+		}
+		out[name] = broker.Provider{BaseURL: p.BaseURL, APIKey: p.APIKey.Reveal(), Models: prices}
+	}
+	return out
+}
+
+// agentProviders lists the models for the agent, the default's provider and
+// the default first.
+func (s Settings) agentProviders() []agent.Provider {
+	provider, model, _ := strings.Cut(s.defaultModel(), "/")
+	var out []agent.Provider
+	for _, name := range first(provider, slices.Sorted(maps.Keys(s.Models))) {
+		p := agent.Provider{Name: name}
+		for _, m := range first(model, slices.Sorted(maps.Keys(s.Models[name].Models))) {
+			price := s.Models[name].Models[m]
+			p.Models = append(p.Models, agent.Offer{Name: m, Price: agent.Price{Input: price.Input, Output: price.Output, Cached: price.Cached}})
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// first moves a name to the front, if it is there.
+func first(name string, names []string) []string {
+	if i := slices.Index(names, name); i > 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, name)
+	}
+	return names
+}

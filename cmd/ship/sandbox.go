@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"ship/sandbox"
+	"ship/sandbox/local"
+)
+
+// programInBox is where the agent's program is shown in a local box.
+const programInBox = "/opt/ship/opencode"
+
+// brokerDir holds the broker's socket and nothing else: boxes see this folder.
+func brokerDir(s Settings) string { return filepath.Join(s.DataDir, "broker") }
+
+// openSandbox opens the provider that the settings name. A new provider is a
+// folder below sandbox and a case here.
+func openSandbox(ctx context.Context, s Settings, log *slog.Logger) (sandbox.Provider, error) {
+	switch s.Sandbox.Provider {
+	case "local":
+		return openLocal(ctx, s, log)
+	default:
+		return nil, fmt.Errorf("sandbox.provider: %q is not known; use local", s.Sandbox.Provider)
+	}
+}
+
+func openLocal(ctx context.Context, s Settings, log *slog.Logger) (sandbox.Provider, error) {
+	program, err := findOpenCode(s.Agent.OpenCode)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(brokerDir(s), 0o700); err != nil {
+		return nil, fmt.Errorf("make the broker's folder: %w", err)
+	}
+	p, err := local.New(local.Config{
+		Dir: filepath.Join(s.DataDir, "boxes"), Isolation: s.Sandbox.Local.Isolation,
+		Broker: brokerDir(s), Path: toolPath(os.Getenv("PATH")),
+		Binds:  []local.Bind{{Host: program, Box: programInBox}},
+		Limits: local.Limits{Memory: int64(s.Sandbox.Local.Memory), PIDs: int64(s.Sandbox.Local.PIDs)},
+		Logger: log.With("part", "sandbox"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Check(ctx)
+}
+
+// findOpenCode returns the agent's program: the one that is set, the one of a
+// checkout of ship, or the one on the PATH.
+func findOpenCode(set string) (string, error) {
+	candidates := []string{set}
+	if set == "" {
+		candidates = []string{filepath.Join(".tools", "node_modules", "opencode-ai", "bin", "opencode.exe")}
+		if found, err := exec.LookPath("opencode"); err == nil {
+			candidates = append(candidates, found)
+		}
+	}
+	for _, c := range candidates {
+		real, err := filepath.EvalSymlinks(c)
+		if err != nil {
+			continue
+		}
+		if real, err = filepath.Abs(real); err == nil {
+			return real, nil
+		}
+	}
+	if set != "" {
+		return "", fmt.Errorf("agent.opencode: there is no program at %s", set)
+	}
+	return "", errors.New("OpenCode is not installed: run `npm install -g opencode-ai@1.18.33`, or set agent.opencode to its path")
+}
+
+// toolPath is the part of this machine's PATH that boxes can see, so that the
+// agent finds the tools that the operator has installed.
+func toolPath(path string) string {
+	var keep []string
+	for _, dir := range filepath.SplitList(path) {
+		if strings.HasPrefix(dir, "/usr/") || dir == "/bin" || dir == "/sbin" {
+			keep = append(keep, dir)
+		}
+	}
+	return strings.Join(keep, string(filepath.ListSeparator))
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ship/integrations"
+	"ship/session/redis"
+)
+
+func serveCommand() *cobra.Command {
+	var configPath, roleName string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Take requests and work on them, all in this one process",
+		Long: `Takes webhooks, coordinates sessions and runs the boxes. Settings come from
+ship.yaml (or --config, or SHIP_CONFIG) and from the environment; see
+docs/settings.md.
+
+With redis.url empty, the machine's own redis-server is started on a socket in
+data_dir and stopped with ship.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := loadSettings(configPath, os.Environ())
+			if err != nil {
+				return err
+			}
+			r := role(roleName)
+			if r != roleAll && r != roleIntake && r != roleWorker {
+				return fmt.Errorf("--role is intake, worker or all, not %q", roleName)
+			}
+			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
+			return serve(cmd.Context(), s, r, log)
+		},
+	}
+	cmd.Flags().StringVar(&configPath, "config", "", "settings file (default: SHIP_CONFIG, else ship.yaml if it is there)")
+	cmd.Flags().StringVar(&roleName, "role", string(roleAll), "intake, worker or all")
+	return cmd
+}
+
+func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error) {
+	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
+		return fmt.Errorf("make data_dir: %w", err)
+	}
+	if r != roleIntake {
+		unlock, err := lock(ctx, filepath.Join(s.DataDir, "worker.lock"), log)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	hook := faultHook(log)
+	store, closeStore, err := openRedis(ctx, s, log, hook)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeStore()) }()
+	platforms, err := integrations.Open(s.Settings, integrations.Deps{PublicURL: s.PublicURL, Log: log})
+	if errors.Is(err, integrations.ErrNone) {
+		return errors.New("no platform is set up: fill in the section github of ship.yaml (docs/github.md), or try `ship demo`")
+	}
+	if err != nil {
+		return err
+	}
+	a, err := wire(ctx, parts{settings: s, store: store, ready: store.Ping, platforms: platforms, log: log, hook: hook}, r)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.Listen)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	log.Info("ready", "listen", listener.Addr().String(), "role", string(r), "version", version(), "model", s.defaultModel(), "public_url", s.PublicURL)
+	return a.run(ctx, listener)
+}
+
+// openRedis opens the server that is set, or starts the machine's own.
+func openRedis(ctx context.Context, s Settings, log *slog.Logger, hook func(string)) (*redis.Store, func() error, error) {
+	url, stop := s.Redis.URL.Reveal(), func() error { return nil }
+	if url == "" {
+		server, err := redis.Embedded(ctx, filepath.Join(s.DataDir, "redis"), log)
+		if err != nil {
+			return nil, nil, err
+		}
+		url, stop = server.URL(), server.Close
+	}
+	o := redis.Options{URL: url, Logger: log}
+	if hook != nil {
+		o.Hook = func(_ context.Context, point string) { hook(point) }
+	}
+	store, err := redis.Open(ctx, o)
+	if err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
+	d, err := store.Durability(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close(), stop())
+	}
+	log.Info("sessions are kept in redis", "embedded", s.Redis.URL.Reveal() == "", "durability", d.String())
+	return store, func() error { return errors.Join(store.Close(), stop()) }, nil
+}
+
+// lock makes this process the only worker on a data_dir: its boxes reach the
+// broker by a socket in there. A process that is about to end is waited for.
+func lock(ctx context.Context, path string, log *slog.Logger) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data_dir: %w", err)
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for deadline, told := time.Now().Add(30*time.Second), false; ; told = true {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if time.Now().After(deadline) {
+			_ = f.Close()
+			return nil, fmt.Errorf("another ship works in %s: stop that one, or set another data_dir", filepath.Dir(path))
+		}
+		if !told {
+			log.Info("waiting for the ship that works in this data_dir to end")
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// shorten cuts a text for a line on a terminal.
+func shorten(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-1], "") + "…"
+}

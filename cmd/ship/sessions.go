@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ship/session"
+	"ship/session/redis"
+)
+
+// withStore runs f on the sessions of the settings, without starting anything:
+// with an embedded redis-server, `ship serve` has to be running.
+func withStore(cmd *cobra.Command, configPath string, f func(context.Context, *redis.Store) error) error {
+	s, err := loadSettings(configPath, os.Environ())
+	if err != nil {
+		return err
+	}
+	url := s.Redis.URL.Reveal()
+	if url == "" {
+		url = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis"))
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
+	defer cancel()
+	store, err := redis.Open(ctx, redis.Options{URL: url, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return fmt.Errorf("%w (with redis.url empty, `ship serve` has to be running)", err)
+	}
+	defer store.Close()
+	return f(ctx, store)
+}
+
+func sessionsCommand() *cobra.Command {
+	var configPath string
+	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop and retry sessions"}
+	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
+	add := func(use, short string, f func(context.Context, *redis.Store, io.Writer, string) error) {
+		args := cobra.NoArgs
+		if strings.Contains(use, "ID") {
+			args = cobra.ExactArgs(1)
+		}
+		cmd.AddCommand(&cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, a []string) error {
+			id := ""
+			if len(a) > 0 {
+				id = a[0]
+			}
+			return withStore(c, configPath, func(ctx context.Context, s *redis.Store) error { return f(ctx, s, c.OutOrStdout(), id) })
+		}})
+	}
+	add("list", "List all sessions", func(ctx context.Context, s *redis.Store, w io.Writer, _ string) error { return listSessions(ctx, s, w) })
+	add("show ID", "Print a session's state as JSON", showSession)
+	add("logs ID", "Print what the agent did", printLogs)
+	add("stop ID", "Stop the running turn", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+		return command(ctx, s, w, id, session.Stop)
+	})
+	add("retry ID", "Start the last turn again", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+		return command(ctx, s, w, id, session.Retry)
+	})
+	return cmd
+}
+
+func listSessions(ctx context.Context, s session.Archive, w io.Writer) error {
+	ids, err := s.Sessions(ctx)
+	if err != nil {
+		return err
+	}
+	slices.Sort(ids)
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "SESSION\tREPOSITORY\tTURN\tSTATE\tSPENT\tPULL REQUEST")
+	for _, id := range ids {
+		state, err := peek(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		v := session.ViewOf(state)
+		word, pr := string(v.Phase), ""
+		if v.Outcome != nil && v.Phase == session.PhaseEnded {
+			word = string(v.Outcome.Ending)
+		}
+		if state.Forward != "" {
+			word = "see " + string(state.Forward)
+		}
+		if v.PR != nil {
+			pr = v.PR.URL
+		}
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t$%.2f\t%s\n", id, v.Repo, v.Turn, word, state.Spent.USD, pr)
+	}
+	return t.Flush()
+}
+
+func showSession(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+	state, err := peek(ctx, s, session.ID(id))
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(state)
+}
+
+func printLogs(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+	cursor := ""
+	for {
+		lines, next, err := s.Lines(ctx, session.ID(id), cursor, 200)
+		if err != nil || len(lines) == 0 {
+			return err
+		}
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
+		}
+		cursor = next
+	}
+}
+
+// command puts an operator's word into a session's inbox. Who can reach the
+// store may say it; no platform is asked.
+func command(ctx context.Context, s *redis.Store, w io.Writer, id string, verb session.Verb) error {
+	state, err := peek(ctx, s, session.ID(id))
+	if err != nil {
+		return err
+	}
+	if len(state.Threads) == 0 {
+		return fmt.Errorf("session %s has no thread yet", id)
+	}
+	word := rand.Text()
+	_, err = s.Append(ctx, session.Delivery{
+		Session: session.ID(id), Keys: []string{"operator:" + word}, Keep: time.Hour,
+		Event: session.Event{V: session.EventVersion, Kind: session.Ordered, Request: &session.Request{
+			ID: "operator-" + word, Thread: state.Threads[0].Thread, By: session.Person{Login: "the operator"}, Verb: verb, At: time.Now(),
+		}},
+	})
+	if err == nil {
+		fmt.Fprintf(w, "%s: told to %s\n", id, verb)
+	}
+	return err
+}
+
+func deliveriesCommand() *cobra.Command {
+	var configPath string
+	cmd := &cobra.Command{Use: "deliveries", Short: "List what was given up, and try it again"}
+	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
+	cmd.AddCommand(&cobra.Command{
+		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withStore(c, configPath, func(ctx context.Context, s *redis.Store) error { return listDead(ctx, s, c.OutOrStdout()) })
+		},
+	})
+	return cmd
+}
+
+func listDead(ctx context.Context, s session.Archive, w io.Writer) error {
+	dead, err := s.DeadLetters(ctx, 100)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "WHEN\tSESSION\tWHAT\tCAUSE")
+	for _, d := range dead {
+		what := "event"
+		if d.Effect != nil {
+			what = string(d.Effect.Kind) + " by " + d.Effect.By
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", d.At.Format(time.RFC3339), d.Session, what, shorten(d.Cause, 100))
+	}
+	return t.Flush()
+}
