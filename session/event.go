@@ -28,11 +28,13 @@ type Event struct {
 // Kind of an event.
 type Kind string
 
-// What can happen. Asked and Closed come through the inbox; the coordinator
+// What can happen. Asked, Ordered and Closed come through the inbox; the coordinator
 // makes the others itself, as the results of effects and of the clock.
 const (
 	// Asked: a person asked something. Not yet authorised.
 	Asked Kind = "asked"
+	// Ordered: the operator asked something, which needs no admission.
+	Ordered Kind = "ordered"
 	// Closed: the thing that the session is about was closed or merged.
 	Closed Kind = "closed"
 	// Done: an effect was performed.

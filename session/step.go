@@ -18,6 +18,8 @@ func Step(s State, e Event, p Policy) State {
 	switch e.Kind {
 	case Asked:
 		n.asked(*e.Request)
+	case Ordered:
+		n.obey(*e.Request, "")
 	case Done:
 		n.done(*e.Performed)
 	case Broke:

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"ship/config"
 	"ship/integrations"
 	"ship/integrations/github"
 	"ship/integrations/github/githubtest"
@@ -123,7 +124,7 @@ func (s *stage) configure() error {
 // chooseModel takes a model of the user's own settings, or the script.
 func (s *stage) chooseModel() error {
 	var err error
-	if s.settings, err = loadSettings(s.config, os.Environ()); err != nil {
+	if s.settings, err = readSettings(s.config, os.Environ()); err != nil {
 		return err
 	}
 	if s.demoOptions.model != "" {
@@ -143,7 +144,7 @@ func (s *stage) chooseModel() error {
 	go func() { _ = s.model.Serve(listener) }() // ends with clear
 	s.settings.Agent.Model = demoModel
 	s.settings.Models = map[string]ModelProvider{"stand-in": {
-		BaseURL: "http://" + listener.Addr().String() + "/v1", APIKey: newSecret("no-key-needed"),
+		BaseURL: "http://" + listener.Addr().String() + "/v1", APIKey: config.NewSecret("no-key-needed"),
 		Models: map[string]Price{"scripted": {}},
 	}}
 	return nil

@@ -16,7 +16,11 @@ import (
 // whose number is SHIP_TEST_KILL_AT.
 func faultHook(log *slog.Logger) func(string) {
 	killAt, _ := strconv.Atoi(os.Getenv("SHIP_TEST_KILL_AT"))
-	trace, err := os.OpenFile(os.Getenv("SHIP_TEST_POINTS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	path := os.Getenv("SHIP_TEST_POINTS")
+	if path == "" {
+		path = os.DevNull
+	}
+	trace, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		log.Warn("points are not traced", "err", err)
 	}

@@ -63,7 +63,7 @@ func send(ctx context.Context, o sendOptions, platform, what string, out io.Writ
 	if platform != "github" {
 		return fmt.Errorf("%q is not a platform that ship knows; there is: github", platform)
 	}
-	s, err := loadSettings(o.config, os.Environ())
+	s, err := readSettings(o.config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (o sendOptions) signingSecret(s Settings) (string, error) {
 		}
 		return strings.TrimSpace(string(b)), nil
 	}
-	if secrets := s.webhookSecrets(); len(secrets) > 0 {
+	if secrets := s.GitHub.WebhookSecret; len(secrets) > 0 {
 		return secrets[0], nil
 	}
 	return "", errors.New("github.webhook_secret is not set; give --secret-file")

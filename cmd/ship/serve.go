@@ -31,7 +31,7 @@ With redis.url empty, the machine's own redis-server is started on a socket in
 data_dir and stopped with ship.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := loadSettings(configPath, os.Environ())
+			s, err := readSettings(configPath, os.Environ())
 			if err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ import (
 // withStore runs f on the sessions of the settings, without starting anything:
 // with an embedded redis-server, `ship serve` has to be running.
 func withStore(cmd *cobra.Command, configPath string, f func(context.Context, *redis.Store) error) error {
-	s, err := loadSettings(configPath, os.Environ())
+	s, err := readSettings(configPath, os.Environ())
 	if err != nil {
 		return err
 	}

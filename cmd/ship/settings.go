@@ -1,56 +1,177 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"ship/config"
 	"ship/integrations"
 )
 
-// Settings is ship.yaml.
+// Settings is ship.yaml. docs/settings.md is made from it.
 type Settings struct {
-	Listen    string `yaml:"listen"`
-	PublicURL string `yaml:"public_url"`
-	DataDir   string `yaml:"data_dir"`
-	Redis     struct {
-		URL config.Secret `yaml:"url"`
-	} `yaml:"redis"`
+	Listen    string `yaml:"listen" default:"127.0.0.1:8080" doc:"Address to listen on. Put a proxy with TLS in front of it."`
+	PublicURL string `yaml:"public_url" is:"url" doc:"Where platforms and remote boxes reach this ship."`
+	DataDir   string `yaml:"data_dir" doc:"Folder for the broker's key, local boxes and the embedded Redis. Default: $XDG_STATE_HOME/ship, ~/.local/state/ship, or for root /var/lib/ship."`
+
+	Redis                 RedisSettings `yaml:"redis"`
 	integrations.Settings `yaml:",inline"`
-	Sandbox               struct {
-		Provider    string        `yaml:"provider"`
-		Max         int           `yaml:"max"`
-		IdleDestroy time.Duration `yaml:"idle_destroy"`
-		Local       struct {
-			Isolation string `yaml:"isolation"`
-			Memory    int64  `yaml:"memory"`
-			PIDs      int64  `yaml:"pids"`
-		} `yaml:"local"`
-	} `yaml:"sandbox"`
-	Agent struct {
-		Model    string `yaml:"model"`
-		OpenCode string `yaml:"opencode"`
-	} `yaml:"agent"`
-	Models map[string]ModelProvider `yaml:"models"`
-	Limits struct {
-		TurnTimeout  time.Duration `yaml:"turn_timeout"`
-		Stall        time.Duration `yaml:"stall"`
-		Retries      int           `yaml:"retries"`
-		ModelCalls   int           `yaml:"model_calls"`
-		BudgetUSD    float64       `yaml:"budget_usd"`
-		MaxBudgetUSD float64       `yaml:"max_budget_usd"`
-	} `yaml:"limits"`
+	Sandbox               SandboxSettings          `yaml:"sandbox"`
+	Agent                 AgentSettings            `yaml:"agent"`
+	Models                map[string]ModelProvider `yaml:"models"`
+	Limits                LimitSettings            `yaml:"limits"`
+	Access                AccessSettings           `yaml:"access"`
+}
+
+// RedisSettings say where sessions are kept.
+type RedisSettings struct {
+	// URL is a secret: it may hold a password.
+	URL config.Secret `yaml:"url" doc:"redis://, rediss:// or unix:// with a password if there is one. Empty: the machine's own redis-server is started in data_dir."`
+}
+
+// Validate refuses what is no Redis address, without repeating it.
+func (s RedisSettings) Validate() error {
+	scheme, _, ok := strings.Cut(s.URL.Reveal(), "://")
+	if s.URL.Empty() || ok && slices.Contains([]string{"redis", "rediss", "unix"}, scheme) {
+		return nil
+	}
+	return config.Invalid("url", "is not the address of a Redis", "write it like redis://host:6379/0, rediss://… or unix:///run/redis.sock")
+}
+
+// SandboxSettings say where the agent works.
+type SandboxSettings struct {
+	Provider    string        `yaml:"provider" default:"local" doc:"Where boxes are made."`
+	Max         int           `yaml:"max" default:"2" min:"1" doc:"How many boxes may work at the same time; further turns wait in line."`
+	IdlePause   time.Duration `yaml:"idle_pause" default:"5m" min:"10s" doc:"How long a box may be idle before it is paused, where the provider can."`
+	IdleDestroy time.Duration `yaml:"idle_destroy" default:"1h" min:"1m" doc:"How long a box may be idle before it is destroyed. The branch keeps the work."`
+	Local       struct {
+		Isolation string `yaml:"isolation" default:"bubblewrap" oneof:"bubblewrap none" doc:"none only on a machine or in a container that is a sandbox itself: the agent can then read all that ship can."`
+		Memory    int64  `yaml:"memory" is:"size" default:"4GiB" min:"0" doc:"Memory of one box; 0 is without a limit."`
+		PIDs      int64  `yaml:"pids" default:"1024" min:"0" doc:"Processes and threads in one box; 0 is without a limit."`
+	} `yaml:"local"`
+}
+
+// Validate refuses a box that is gone before it would be paused.
+func (s SandboxSettings) Validate() error {
+	if s.IdlePause > s.IdleDestroy {
+		return config.Invalid("idle_pause", "is longer than idle_destroy", "a box is paused before it is destroyed")
+	}
+	return nil
+}
+
+// AgentSettings choose the agent and its model.
+type AgentSettings struct {
+	Model    string `yaml:"model" doc:"The model to use unless a person names another, as provider/name. Default: the first of models."`
+	OpenCode string `yaml:"opencode" doc:"Path of the OpenCode program. Default: the one on the PATH."`
 }
 
 // ModelProvider is one entry of models.
 type ModelProvider struct {
-	BaseURL string           `yaml:"base_url"`
-	APIKey  config.Secret    `yaml:"api_key"`
+	BaseURL string           `yaml:"base_url" is:"url" doc:"Address of an API that speaks as OpenAI's does, such as https://api.openai.com/v1."`
+	APIKey  config.Secret    `yaml:"api_key" doc:"Its key. It never enters a box."`
 	Models  map[string]Price `yaml:"models"`
+}
+
+// Validate refuses a provider that could not be called.
+func (p ModelProvider) Validate() error {
+	var errs []error
+	if p.BaseURL == "" {
+		errs = append(errs, config.Invalid("base_url", "is missing", "write where the provider's API is, such as https://api.openai.com/v1"))
+	}
+	if len(p.Models) == 0 {
+		errs = append(errs, config.Invalid("models", "is empty", "name at least one model with its prices"))
+	}
+	return errors.Join(errs...)
 }
 
 // Price in USD per million tokens.
 type Price struct {
-	Input  float64 `yaml:"input"`
-	Output float64 `yaml:"output"`
-	Cached float64 `yaml:"cached"`
+	Input  float64 `yaml:"input" is:"usd" doc:"USD per million tokens that are sent."`
+	Output float64 `yaml:"output" is:"usd" doc:"USD per million tokens that come back."`
+	Cached float64 `yaml:"cached" is:"usd" doc:"USD per million tokens that are read from the provider's cache."`
+}
+
+// LimitSettings bound what a turn and a person may use.
+type LimitSettings struct {
+	TurnTimeout       time.Duration `yaml:"turn_timeout" default:"1h" min:"1m" doc:"Wall clock of one turn."`
+	Stall             time.Duration `yaml:"stall" default:"5m" min:"10s" doc:"How long nothing may move before the agent is stopped."`
+	Retries           int           `yaml:"retries" default:"5" min:"0" doc:"How often a failing model is asked again."`
+	ModelCalls        int           `yaml:"model_calls" default:"200" min:"1" doc:"Model calls in one turn."`
+	BudgetUSD         float64       `yaml:"budget_usd" is:"usd" default:"5" min:"0.01" doc:"What one turn may spend, unless a person sets another budget."`
+	MaxBudgetUSD      float64       `yaml:"max_budget_usd" is:"usd" default:"100" min:"0.01" doc:"The highest budget that a person may set."`
+	SessionsPerUser   int           `yaml:"sessions_per_user" default:"10" min:"1" doc:"How many turns of one person may be under way."`
+	RequestsPerMinute int           `yaml:"requests_per_minute" default:"60" min:"1" doc:"How many requests of one person are taken in a minute."`
+}
+
+// Validate refuses a default that nobody could set.
+func (l LimitSettings) Validate() error {
+	if l.BudgetUSD > l.MaxBudgetUSD {
+		return config.Invalid("max_budget_usd", "is below budget_usd", "raise it, or lower budget_usd")
+	}
+	return nil
+}
+
+// AccessSettings say who may command.
+type AccessSettings struct {
+	Permission string `yaml:"permission" default:"write" oneof:"write admin" doc:"The permission on the repository that a person needs."`
+}
+
+// Validate refuses what only shows when sections are seen together.
+func (s *Settings) Validate() error {
+	names := s.modelNames()
+	if s.Agent.Model == "" || slices.Contains(names, s.Agent.Model) {
+		return nil
+	}
+	remedy := "add it there"
+	if len(names) > 0 {
+		remedy = "use one of " + strings.Join(names, ", ")
+	}
+	return config.Invalid("agent.model", "is not among models", remedy)
+}
+
+// readSettings reads the file at path; or the one that SHIP_CONFIG names; or
+// ship.yaml, if it is there. Then comes the environment.
+func readSettings(path string, environ []string) (Settings, error) {
+	if path == "" {
+		path = variable(environ, "SHIP_CONFIG")
+	}
+	if path == "" {
+		if _, err := os.Stat("ship.yaml"); !errors.Is(err, fs.ErrNotExist) {
+			path = "ship.yaml"
+		}
+	}
+	var s Settings
+	if err := config.Load(path, environ, &s); err != nil {
+		return Settings{}, err
+	}
+	if s.DataDir == "" {
+		s.DataDir = defaultDataDir(environ, os.Geteuid())
+	}
+	return s, nil
+}
+
+// defaultDataDir is where a program of this user keeps its state.
+func defaultDataDir(environ []string, uid int) string {
+	if state := variable(environ, "XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "ship")
+	}
+	if home := variable(environ, "HOME"); uid != 0 && filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "ship")
+	}
+	return "/var/lib/ship"
+}
+
+// variable looks a name up in an environment, where the last one counts.
+func variable(environ []string, name string) string {
+	for _, pair := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(pair, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }

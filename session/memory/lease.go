@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ func (s *Store) Due(ctx context.Context, limit int) ([]session.ID, error) {
 		}
 	}
 	slices.SortFunc(ids, func(a, b session.ID) int {
-		return s.sessions[a].due.Compare(s.sessions[b].due)
+		return cmp.Or(s.sessions[a].due.Compare(s.sessions[b].due), cmp.Compare(a, b))
 	})
 	return ids[:min(len(ids), max(limit, 0))], nil
 }

@@ -40,11 +40,10 @@ func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
 	var mu sync.Mutex
 	found := make(map[session.ID]struct{}) // a scan may show a key twice
 	err := s.eachNode(ctx, func(ctx context.Context, node *goredis.Client) error {
-		keys := node.ScanType(ctx, 0, "{*}:s:*", 1000, "hash").Iterator()
+		keys := node.ScanType(ctx, 0, "{[0-9][0-9]}:s:*", 1000, "hash").Iterator()
 		for keys.Next(ctx) {
-			_, id, _ := strings.Cut(keys.Val(), ":s:")
 			mu.Lock()
-			found[session.ID(id)] = struct{}{}
+			found[session.ID(keys.Val()[len("{00}:s:"):])] = struct{}{}
 			mu.Unlock()
 		}
 		return keys.Err()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,12 @@ const (
 var errInUse = errors.New("another ship is using it: stop that one, or set another data_dir")
 
 // EmbeddedURL is where the server of a directory is reached while it runs.
-func EmbeddedURL(dir string) string { return "unix://" + socketOf(dir) }
+func EmbeddedURL(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return (&url.URL{Scheme: "unix", Path: socketOf(dir)}).String()
+}
 
 func socketOf(dir string) string { return filepath.Join(dir, "redis.sock") }
 
@@ -52,6 +58,10 @@ type Server struct {
 func Embedded(ctx context.Context, dir string, log *slog.Logger) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	dir, err := filepath.Abs(dir) // the server changes to it
+	if err != nil {
+		return nil, fmt.Errorf("find data_dir: %w", err)
 	}
 	s := &Server{dir: dir, log: log, exited: make(chan struct{})}
 	s.stop = sync.OnceValue(s.shutdown)
@@ -106,7 +116,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 // gets the lock may start one, and as long as nobody gets it, one is there.
 func (s *Server) obtain(ctx context.Context) error {
 	for {
-		lock, err := tryLock(filepath.Join(s.dir, "server.lock"))
+		lock, err := tryLock(s.lockFile())
 		if err != nil {
 			return err
 		}
@@ -166,7 +176,7 @@ func (s *Server) launch(ctx context.Context, lock *os.File) error {
 		close(s.exited)
 	}()
 	if err := s.awaitReady(ctx); err != nil {
-		return errors.Join(err, s.end())
+		return err
 	}
 	s.log.InfoContext(ctx, "redis-server started", "dir", s.dir, "pid", s.process.Pid)
 	return nil
@@ -188,9 +198,12 @@ func embeddedArgs(dir string) []string {
 	}
 }
 
+func (s *Server) lockFile() string { return filepath.Join(s.dir, "server.lock") }
+
 func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 
-// awaitReady returns when the server has loaded its data and answers.
+// awaitReady returns when the server has loaded its data and answers. When it
+// returns an error, no server runs.
 func (s *Server) awaitReady(ctx context.Context) error {
 	for {
 		if _, err := s.ask(ctx); err == nil {
@@ -198,11 +211,11 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		}
 		select {
 		case <-s.exited:
-			return fmt.Errorf("it ended at once (%s): see %s", s.state, s.logFile())
+			return s.end()
 		default:
 		}
 		if err := pause(ctx, lookEvery); err != nil {
-			return fmt.Errorf("wait for it: %w", err)
+			return errors.Join(fmt.Errorf("wait for it: %w", err), s.end())
 		}
 	}
 }
@@ -241,20 +254,25 @@ func (s *Server) adopt(ctx context.Context) error {
 	if again, err := s.ask(ctx); err != nil || again != pid {
 		return errors.Join(errors.New("the server changed"), err, process.Release())
 	}
+	lock, err := os.OpenFile(s.lockFile(), os.O_RDWR, 0)
+	if err != nil {
+		return errors.Join(err, process.Release())
+	}
 	s.process = process
-	go s.watch(process)
+	go s.watch(lock)
 	s.log.InfoContext(ctx, "redis-server of an earlier run taken over", "dir", s.dir, "pid", pid)
 	return nil
 }
 
-// watch waits for a process that is not our child, and so sends no signal when
-// it ends.
-func (s *Server) watch(process *os.Process) {
-	for process.Signal(syscall.Signal(0)) == nil {
-		time.Sleep(lookEvery)
+// watch waits for a server that is not our child. Its lock tells of its end,
+// even where nobody collects the status of orphans.
+func (s *Server) watch(lock *os.File) {
+	defer close(s.exited)
+	s.state = "its status is unknown"
+	for errors.Is(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX), syscall.EINTR) {
+		continue // a signal for us came in between
 	}
-	s.state = "not our child, its status is unknown"
-	close(s.exited)
+	_ = lock.Close() // gives the lock back
 }
 
 // shutdown ends the server and gives the directory back.

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
@@ -124,6 +125,7 @@ func parse(address string) (*goredis.Options, error) {
 
 // harden sets what the safety of the store rests on.
 func harden(o *goredis.Options) {
+	logging.Disable()              // to the standard error, and what it says comes back as errors
 	o.ContextTimeoutEnabled = true // otherwise deadlines of contexts are ignored
 	o.MaxRetries = -1              // what may be repeated, and what not, is decided here
 	o.DialTimeout = commandTime

@@ -57,6 +57,10 @@ func lists(s *suite) {
 		s.append(id, "a")
 		want = append(want, id)
 	}
+	// What looks like a session to a careless search is none.
+	if _, err := s.Spend(s.Context(), "a:s:b", session.Usage{Calls: 1}); err != nil {
+		s.Fatal(err)
+	}
 	// A dormant one is listed as well.
 	s.commit(s.claim(want[0], "t1", long).Lease, released(0, 1, -1))
 	got, err := s.Sessions(s.Context())

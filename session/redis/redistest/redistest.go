@@ -25,7 +25,10 @@ type Server struct {
 	tb   testing.TB
 	dir  string
 	args []string
-	cmd  *exec.Cmd
+
+	process *os.Process
+	exited  chan struct{} // closed when process has ended
+	guard   *guard
 }
 
 // Start runs a server until the test ends. Arguments such as "--maxmemory",
@@ -64,14 +67,17 @@ func (s *Server) Dir() string { return s.dir }
 // Kill ends the server at once, as SIGKILL does, and waits. A server that does
 // not run is left alone.
 func (s *Server) Kill() {
-	if s.cmd == nil {
+	if s.process == nil {
 		return
 	}
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := s.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.tb.Errorf("kill redis-server: %v", err)
 	}
-	_ = s.cmd.Wait() // "signal: killed" is what was asked for
-	s.cmd = nil
+	<-s.exited
+	s.process = nil
+	if err := s.guard.dismiss(); err != nil {
+		s.tb.Error(err)
+	}
 }
 
 // Freeze stops the server's process until Thaw, as a machine that hangs.
@@ -82,7 +88,7 @@ func (s *Server) Thaw() { s.signal(syscall.SIGCONT) }
 
 func (s *Server) signal(sig syscall.Signal) {
 	s.tb.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
+	if err := s.process.Signal(sig); err != nil {
 		s.tb.Fatalf("send %s to redis-server: %v", sig, err)
 	}
 }
@@ -91,7 +97,7 @@ func (s *Server) signal(sig syscall.Signal) {
 // until it has loaded that.
 func (s *Server) Restart() {
 	s.tb.Helper()
-	if s.cmd != nil {
+	if s.process != nil {
 		s.tb.Fatal("redistest: Restart of a server that runs")
 	}
 	out, err := os.Create(filepath.Join(s.dir, "log"))
@@ -103,10 +109,18 @@ func (s *Server) Restart() {
 		"--port", "0", "--unixsocket", s.Socket(), "--dir", s.dir, "--save", "",
 		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
 	}
-	s.cmd = exec.Command("redis-server", append(ours, s.args...)...)
-	s.cmd.Stdout, s.cmd.Stderr = out, out
-	if err := s.cmd.Start(); err != nil {
+	cmd := exec.Command("redis-server", append(ours, s.args...)...)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
 		s.tb.Fatalf("start redis-server: %v", err)
+	}
+	s.process, s.exited = cmd.Process, make(chan struct{})
+	go func() {
+		defer close(s.exited)
+		_ = cmd.Wait() // "signal: killed" is what is asked for
+	}()
+	if s.guard, err = newGuard(cmd.Process.Pid, s.dir); err != nil {
+		s.tb.Fatal(err)
 	}
 	if err := s.awaitReady(); err != nil {
 		said, _ := os.ReadFile(out.Name())
@@ -114,14 +128,22 @@ func (s *Server) Restart() {
 	}
 }
 
+// awaitReady polls, for a server gives no signal.
 func (s *Server) awaitReady() error {
-	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if err = s.ping(); err == nil {
+	limit := time.After(patience)
+	for {
+		err := s.ping()
+		if err == nil {
 			return nil
 		}
+		select {
+		case <-s.exited:
+			return errors.New("redis-server ended at once")
+		case <-limit:
+			return fmt.Errorf("redis-server was not ready within %s: %w", patience, err)
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
-	return fmt.Errorf("redis-server was not ready within %s: %w", patience, err)
 }
 
 // ping speaks the protocol itself: go-redis stays in one package.
