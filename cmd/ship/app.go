@@ -145,7 +145,7 @@ func newDispatcher(ctx context.Context, p parts, b *broker.Broker, signer *broke
 	}
 	performers := map[string]session.Performer{session.Worker: worker}
 	for _, platform := range p.platforms {
-		performers[platform.Name] = platform.Performer
+		performers[platform.Name] = throttle{Performer: platform.Performer, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
 	}
 	return &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(), Log: p.log, Hook: p.hook,
@@ -161,7 +161,7 @@ func newWorker(p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker
 	return turn.New(turn.Config{
 		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders()},
-		Transcript: p.store, Slots: s.Sandbox.Max, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
+		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
 		Calls:   s.Limits.ModelCalls,
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},
 		Author:  turn.Identity{Name: host.Name, Email: host.Email},

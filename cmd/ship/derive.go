@@ -83,3 +83,12 @@ func first(name string, names []string) []string {
 	}
 	return names
 }
+
+// secrets are all that must never leave this process in a text.
+func (s Settings) secrets() []string {
+	out := append([]string{s.GitHub.PrivateKey, s.Redis.URL.Reveal()}, s.GitHub.WebhookSecret...)
+	for _, p := range s.Models {
+		out = append(out, p.APIKey.Reveal())
+	}
+	return out
+}

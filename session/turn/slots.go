@@ -10,32 +10,41 @@ import (
 )
 
 // slots are the places for boxes at work on this machine: first come, first
-// served, and who waits can be told the place in the queue.
+// served, and who waits can be told the place in the queue. Who has as many
+// places as one person may have lets others pass.
 type slots struct {
-	mu      sync.Mutex
-	max     int
-	held    map[session.ID]time.Time // until when at most
-	waiting []*waiter
+	mu        sync.Mutex
+	max       int
+	perPerson int // zero: no limit
+	held      map[session.ID]claim
+	waiting   []*waiter
+}
+
+// claim is what a session asks for: a place for a person's turn, until when at
+// most.
+type claim struct {
+	id     session.ID
+	person string
+	until  time.Time
 }
 
 type waiter struct {
-	id    session.ID
-	until time.Time
+	claim
 	// news carries the place, zero for "it's your turn". Room for one: a newer
 	// place replaces an older one.
 	news chan int
 	last int
 }
 
-func newSlots(limit int) *slots {
-	return &slots{max: limit, held: map[session.ID]time.Time{}}
+func newSlots(limit, perPerson int) *slots {
+	return &slots{max: limit, perPerson: perPerson, held: map[session.ID]claim{}}
 }
 
 // acquire returns once the session has a place, which it keeps until release,
 // or until the time given: a session whose lease went elsewhere cannot release
 // it. Acquiring what is held already returns at once.
-func (s *slots) acquire(ctx context.Context, id session.ID, until time.Time, place func(int)) error {
-	w, ok := s.enter(id, until)
+func (s *slots) acquire(ctx context.Context, c claim, place func(int)) error {
+	w, ok := s.enter(c)
 	if ok {
 		return nil
 	}
@@ -49,26 +58,27 @@ func (s *slots) acquire(ctx context.Context, id session.ID, until time.Time, pla
 			place(n)
 		case <-ctx.Done():
 			if s.has(w) {
-				s.release(id)
+				s.release(c.id)
 			}
 			return context.Cause(ctx)
 		}
 	}
 }
 
-func (s *slots) enter(id session.ID, until time.Time) (*waiter, bool) {
+func (s *slots) enter(c claim) (*waiter, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
-	_, again := s.held[id]
-	if again || len(s.held) < s.max && len(s.waiting) == 0 {
-		s.held[id] = until
+	if _, again := s.held[c.id]; again {
+		s.held[c.id] = c
 		return nil, true
 	}
-	w := &waiter{id: id, until: until, news: make(chan int, 1)}
+	w := &waiter{claim: c, news: make(chan int, 1)}
 	s.waiting = append(s.waiting, w)
+	s.grant()
 	s.tell()
-	return w, false
+	_, granted := s.held[c.id]
+	return w, granted
 }
 
 func (s *slots) leave(w *waiter) {
@@ -98,18 +108,33 @@ func (s *slots) release(id session.ID) {
 }
 
 func (s *slots) grant() {
-	for len(s.waiting) > 0 && len(s.held) < s.max {
-		w := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		s.held[w.id] = w.until
+	for i := 0; i < len(s.waiting) && len(s.held) < s.max; {
+		w := s.waiting[i]
+		if s.full(w.person) {
+			i++
+			continue
+		}
+		s.waiting = slices.Delete(s.waiting, i, i+1)
+		s.held[w.id] = w.claim
 		w.hear(0)
 	}
 }
 
+// full: the person has as many places as one may have.
+func (s *slots) full(person string) bool {
+	n := 0
+	for _, c := range s.held {
+		if c.person == person {
+			n++
+		}
+	}
+	return s.perPerson > 0 && n >= s.perPerson
+}
+
 func (s *slots) expire() {
 	now := time.Now()
-	for id, until := range s.held {
-		if now.After(until) {
+	for id, c := range s.held {
+		if now.After(c.until) {
 			delete(s.held, id)
 		}
 	}

@@ -14,23 +14,23 @@ import (
 func TestSlotsServeInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
+		s := newSlots(1, 0)
 		far := time.Now().Add(time.Hour)
-		if err := s.acquire(t.Context(), "a", far, nil); err != nil {
+		if err := s.acquire(t.Context(), claim{id: "a", until: far}, nil); err != nil {
 			t.Fatal(err)
 		}
 		var order []session.ID
 		places := map[session.ID][]int{}
 		for _, id := range []session.ID{"b", "c"} {
 			go func() {
-				if err := s.acquire(t.Context(), id, far, func(n int) { places[id] = append(places[id], n) }); err != nil {
+				if err := s.acquire(t.Context(), claim{id: id, until: far}, func(n int) { places[id] = append(places[id], n) }); err != nil {
 					t.Error(err)
 				}
 				order = append(order, id)
 			}()
 			synctest.Wait()
 		}
-		if err := s.acquire(t.Context(), "a", far, nil); err != nil { // held: at once
+		if err := s.acquire(t.Context(), claim{id: "a", until: far}, nil); err != nil { // held: at once
 			t.Fatal(err)
 		}
 		s.release("a")
@@ -47,23 +47,48 @@ func TestSlotsServeInOrder(t *testing.T) {
 	})
 }
 
+func TestSlotsLetOthersPassWhoHasEnough(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(3, 1)
+		far := time.Now().Add(time.Hour)
+		got := make(chan session.ID, 4)
+		for _, c := range []claim{{"1", "alice", far}, {"2", "alice", far}, {"3", "bob", far}} {
+			go func() {
+				if err := s.acquire(t.Context(), c, func(int) {}); err != nil {
+					t.Error(err)
+				}
+				got <- c.id
+			}()
+			synctest.Wait()
+		}
+		if a, b := <-got, <-got; a != "1" || b != "3" {
+			t.Errorf("%s and %s have places", a, b)
+		}
+		s.release("1")
+		if id := <-got; id != "2" {
+			t.Errorf("then %s", id)
+		}
+	})
+}
+
 func TestSlotsLetGoOfWhoLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newSlots(1)
-		if err := s.acquire(t.Context(), "a", time.Now().Add(time.Minute), nil); err != nil {
+		s := newSlots(1, 0)
+		if err := s.acquire(t.Context(), claim{id: "a", until: time.Now().Add(time.Minute)}, nil); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		left := make(chan error)
-		go func() { left <- s.acquire(ctx, "b", time.Now().Add(time.Hour), func(int) {}) }()
+		go func() { left <- s.acquire(ctx, claim{id: "b", until: time.Now().Add(time.Hour)}, func(int) {}) }()
 		synctest.Wait()
 		cancel(session.ErrStopRequested)
 		if err := <-left; !errors.Is(err, session.ErrStopRequested) {
 			t.Errorf("left with %v", err)
 		}
 		time.Sleep(2 * time.Minute) // a's owner vanished
-		if err := s.acquire(t.Context(), "c", time.Now().Add(time.Hour), nil); err != nil {
+		if err := s.acquire(t.Context(), claim{id: "c", until: time.Now().Add(time.Hour)}, nil); err != nil {
 			t.Error(err)
 		}
 	})

@@ -56,6 +56,8 @@ type Config struct {
 	Redact func(string) string
 	// Slots is how many boxes may work at once in this process.
 	Slots int
+	// PerPerson is how many of them one person's turns may have.
+	PerPerson int
 	// BoxTTL is the box's own dead man's switch, extended while it works and
 	// once more when it rests.
 	BoxTTL time.Duration
@@ -77,7 +79,7 @@ type Worker struct {
 }
 
 // New returns a worker. It holds nothing that a restart would miss.
-func New(c Config) *Worker { return &Worker{Config: c, slots: newSlots(c.Slots)} }
+func New(c Config) *Worker { return &Worker{Config: c, slots: newSlots(c.Slots, c.PerPerson)} }
 
 // Perform does one effect. See the package comment for repeats.
 func (w *Worker) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
@@ -107,9 +109,13 @@ func turnKey(s session.State) string { return strconv.Itoa(s.Turn.N) }
 
 // slot waits for a place to work, telling the thread where in the queue it is.
 func (w *Worker) slot(ctx context.Context, job session.Job) error {
-	until := job.State.Turn.Deadline.Add(30 * time.Minute) // publishing comes after the deadline
-	tell := func(place int) { job.Progress(session.Progress{Place: place, Usage: job.State.Turn.Progress.Usage}) }
-	return w.slots.acquire(ctx, job.State.ID, until, tell)
+	t := job.State.Turn
+	c := claim{id: job.State.ID, until: t.Deadline.Add(30 * time.Minute)} // publishing comes after the deadline
+	if len(t.Requests) > 0 {
+		c.person = t.Requests[0].By.Login
+	}
+	tell := func(place int) { job.Progress(session.Progress{Place: place, Usage: t.Progress.Usage}) }
+	return w.slots.acquire(ctx, c, tell)
 }
 
 // prepare makes or finds the box, checks the repository out, and starts the
