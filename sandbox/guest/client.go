@@ -1,0 +1,234 @@
+package guest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"syscall"
+	"time"
+
+	"ship/sandbox"
+)
+
+// Route is the way to a guest.
+type Route struct {
+	// Dial connects to the guest. It wraps sandbox.ErrGone when the box is
+	// known not to exist any more; every other error counts as passing.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// Host and Header go with every request, for a way that leads through
+	// somebody's proxy. Both may be empty.
+	Host   string
+	Header http.Header
+}
+
+// Client speaks with a guest. It is a sandbox.Box, holds no connection between
+// two calls, and may be used concurrently.
+type Client struct {
+	route Route
+	http  *http.Client
+}
+
+var _ sandbox.Box = (*Client)(nil)
+
+// NewClient returns a client; it does not connect.
+func NewClient(route Route) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return route.Dial(ctx) }
+	return &Client{
+		route: route,
+		http:  &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
+	}
+}
+
+// Health asks the guest whose box it is: the no-op with a known answer.
+func (c *Client) Health(ctx context.Context) (box string, err error) {
+	var h health
+	err = c.json(ctx, http.MethodGet, "/v1/health", nil, &h)
+	return h.Box, err
+}
+
+// Spawn starts a process; see sandbox.Box. A program or a folder that does not
+// exist is fs.ErrNotExist, and may be tried again under the same name.
+func (c *Client) Spawn(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
+	var p sandbox.Process
+	body, err := json.Marshal(cmd)
+	if err != nil {
+		return p, fmt.Errorf("encoding the command: %w", err)
+	}
+	err = c.json(ctx, http.MethodPost, "/v1/processes", body, &p)
+	return p, err
+}
+
+// Process returns the state of one process; see sandbox.Box.
+func (c *Client) Process(ctx context.Context, name string) (sandbox.Process, error) {
+	var p sandbox.Process
+	err := c.json(ctx, http.MethodGet, "/v1/processes/"+url.PathEscape(name), nil, &p)
+	return p, err
+}
+
+// Kill ends a process group; see sandbox.Box. It also ends what has left the
+// group, as long as it has not hidden where it comes from.
+func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) error {
+	target := "/v1/processes/" + url.PathEscape(name) + "/kill?grace=" + grace.String()
+	return c.json(ctx, http.MethodPost, target, nil, nil)
+}
+
+// ReadFrom returns part of a file; see sandbox.Box.
+func (c *Client) ReadFrom(ctx context.Context, path string, off int64) ([]byte, error) {
+	query := url.Values{"path": {path}, "offset": {strconv.FormatInt(off, 10)}}
+	return c.call(ctx, http.MethodGet, "/v1/file?"+query.Encode(), nil)
+}
+
+// Write replaces a file of at most 64 MiB; see sandbox.Box.
+func (c *Client) Write(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	query := url.Values{"path": {path}, "mode": {strconv.FormatUint(uint64(mode.Perm()), 8)}}
+	_, err := c.call(ctx, http.MethodPut, "/v1/file?"+query.Encode(), data)
+	return err
+}
+
+func (c *Client) json(ctx context.Context, method, target string, body []byte, value any) error {
+	answer, err := c.call(ctx, method, target, body)
+	if err != nil || value == nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, value); err != nil {
+		return fmt.Errorf("decoding the guest's answer: %w: %w", sandbox.ErrTransient, err)
+	}
+	return nil
+}
+
+func (c *Client) call(ctx context.Context, method, target string, body []byte) ([]byte, error) {
+	request, err := c.request(ctx, method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return nil, passing(ctx, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 2*maxRead))
+	if err != nil {
+		return nil, passing(ctx, err)
+	}
+	if response.StatusCode >= 300 {
+		return nil, meaning(response.StatusCode, answer)
+	}
+	return answer, nil
+}
+
+func (c *Client) request(ctx context.Context, method, target string, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://guest"+target, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("asking the guest: %w", err)
+	}
+	for name, values := range c.route.Header {
+		request.Header[name] = values
+	}
+	request.Host = c.route.Host
+	return request, nil
+}
+
+// Dial connects to a TCP port of the box; see sandbox.Box. A port that nobody
+// listens on is sandbox.ErrTransient and syscall.ECONNREFUSED.
+func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
+	request, err := c.request(ctx, http.MethodPost, "/v1/dial?port="+strconv.Itoa(port), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Connection", "Upgrade")
+	request.Header.Set("Upgrade", "tcp")
+	outer, err := c.route.Dial(ctx)
+	if err != nil {
+		return nil, passing(ctx, err)
+	}
+	conn, err := upgrade(ctx, outer, request)
+	if err != nil {
+		_ = outer.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func upgrade(ctx context.Context, outer net.Conn, request *http.Request) (net.Conn, error) {
+	stop := context.AfterFunc(ctx, func() { _ = outer.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	if err := request.Write(outer); err != nil {
+		return nil, passing(ctx, err)
+	}
+	buffered := bufio.NewReader(outer)
+	response, err := http.ReadResponse(buffered, request)
+	if err != nil {
+		return nil, passing(ctx, err)
+	}
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		answer, _ := io.ReadAll(io.LimitReader(response.Body, maxRead))
+		return nil, meaning(response.StatusCode, answer)
+	}
+	if !stop() {
+		return nil, passing(ctx, context.Cause(ctx))
+	}
+	return &conn{Conn: outer, buffered: buffered}, nil
+}
+
+// conn is a connection of which some bytes have been read already.
+type conn struct {
+	net.Conn
+	buffered *bufio.Reader
+}
+
+func (c *conn) Read(p []byte) (int, error) { return c.buffered.Read(p) }
+
+// CloseWrite tells the other side that no more will come.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
+
+// passing is the error of a call that got no answer: what became of it is not
+// known.
+func passing(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if errors.Is(err, sandbox.ErrGone) {
+		return fmt.Errorf("reaching the guest: %w", err)
+	}
+	return fmt.Errorf("reaching the guest: %w: %w", sandbox.ErrTransient, err)
+}
+
+// meaning turns the guest's refusal back into the error that it was.
+func meaning(status int, answer []byte) error {
+	var f failure
+	if err := json.Unmarshal(answer, &f); err != nil || f.Code == "" {
+		return fmt.Errorf("the guest answered with status %d: %w", status, sandbox.ErrTransient)
+	}
+	if f.Code == "closed_port" {
+		return fmt.Errorf("%w: %w: %w", sandbox.ErrTransient, errClosedPort, syscall.ECONNREFUSED)
+	}
+	for _, known := range refusals {
+		if known.code == f.Code {
+			return &refusal{f.Message, known.err}
+		}
+	}
+	return fmt.Errorf("in the box: %s", f.Message)
+}
+
+// refusal is an error that happened inside the box.
+type refusal struct {
+	message string
+	kind    error
+}
+
+func (r *refusal) Error() string { return "in the box: " + r.message }
+func (r *refusal) Unwrap() error { return r.kind }

@@ -1,0 +1,178 @@
+package local
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"ship/sandbox"
+)
+
+// An id is the beginning of the key's hash, by which a box is found by its key,
+// and something random, so that it is never used again.
+var idPattern = regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-z]{10}$`)
+
+func isID(name string) bool { return idPattern.MatchString(name) }
+
+func keyHash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:8])
+}
+
+func newID(key string) string {
+	return keyHash(key) + "-" + strings.ToLower(rand.Text()[:10])
+}
+
+// rubbish begins the names of folders that are being removed.
+const rubbish = ".gone-"
+
+func isRubbish(name string) bool { return strings.HasPrefix(name, rubbish) }
+
+func rubbishName(id string) string { return rubbish + id + "-" + rand.Text()[:6] }
+
+// home is the folder of one box.
+type home string
+
+func (p *Provider) home(id string) home { return home(filepath.Join(p.cfg.Dir, id)) }
+
+func (h home) file(name ...string) string {
+	return filepath.Join(append([]string{string(h)}, name...)...)
+}
+func (h home) socket() string  { return h.file("guest.sock") }
+func (h home) log() string     { return h.file("guest.log") }
+func (h home) host() string    { return h.file("host") }
+func (h home) expires() string { return h.file("host", "expires") }
+func (h home) etc() string     { return h.file("etc") }
+func (h home) work() string    { return h.file("work") }
+func (h home) run() string     { return h.file("run") }
+
+// make makes the folder with what every box has in it.
+func (h home) make() error {
+	for _, dir := range []string{h.host(), h.etc(), h.work(), h.run()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	for name, text := range etcFiles {
+		if err := os.WriteFile(filepath.Join(h.etc(), name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record is what box.json says.
+type record struct {
+	ID         string            `json:"id"`
+	Key        string            `json:"key"`
+	Generation int64             `json:"generation"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	Created    time.Time         `json:"created"`
+	Expires    time.Time         `json:"expires"`
+	Process    identity          `json:"process"`
+	Cgroups    []string          `json:"cgroups,omitempty"`
+}
+
+func (r record) info() sandbox.Info {
+	labels := map[string]string{}
+	maps.Copy(labels, r.Labels)
+	labels[sandbox.LabelSession] = r.Key
+	labels[sandbox.LabelGeneration] = strconv.FormatInt(r.Generation, 10)
+	return sandbox.Info{
+		ID:         r.ID,
+		Key:        r.Key,
+		Generation: r.Generation,
+		State:      sandbox.Running,
+		Labels:     labels,
+		Created:    r.Created,
+		Expires:    r.Expires,
+	}
+}
+
+func (r record) carries(labels map[string]string) bool {
+	own := r.info().Labels
+	for name, value := range labels {
+		if got, ok := own[name]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
+func (h home) load() (record, error) {
+	text, err := os.ReadFile(h.file("box.json"))
+	if err != nil {
+		return record{}, err
+	}
+	var r record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return record{}, fmt.Errorf("reading box.json: %w", err)
+	}
+	return r, nil
+}
+
+func (h home) save(r record) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return writeFile(h.file("box.json"), text)
+}
+
+// living returns the record of a box whose guest lives. A record that cannot be
+// read is as good as none: whatever it described can be made anew.
+func (h home) living() (record, bool) {
+	r, err := h.load()
+	return r, err == nil && r.Process.alive()
+}
+
+// writeFile replaces a file that nobody in a box can reach.
+func writeFile(path string, data []byte) error {
+	temp := path + ".new"
+	if err := os.WriteFile(temp, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// removeTree removes a folder in which nothing runs any more, also what a
+// repository has made read-only. It follows no link, and somebody else may do
+// the same at the same time.
+func removeTree(dir string) error {
+	err := os.RemoveAll(dir)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err := unlockTree(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// unlockTree makes every folder below dir writable, as far as it can: what it
+// cannot, RemoveAll will say.
+func unlockTree(dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		// A folder is visited before it is read.
+		if err == nil && entry.IsDir() {
+			_ = root.Chmod(name, 0o700)
+		}
+		return nil
+	})
+}
