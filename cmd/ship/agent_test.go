@@ -72,11 +72,11 @@ func TestLimits(t *testing.T) {
 			script: modeltest.Always(modeltest.Fail(http.StatusServiceUnavailable, "overloaded", "try later")),
 		},
 		{
-			name: "hangs", say: "/ship retry", more: "limits: {stall: 8s}\n",
+			name: "hangs", say: "/ship retry", more: "limits: {stall: 10s}\n",
 			script: modeltest.Always(modeltest.Hang()),
 		},
 		{
-			name: "takes too long", say: "/ship retry", more: "limits: {turn_timeout: 25s}\n",
+			name: "takes too long", say: "/ship retry", more: "limits: {turn_timeout: 1m}\n",
 			script: modeltest.Always(modeltest.Use(modeltest.Bash("sleep 600"))),
 		},
 	} {
