@@ -63,6 +63,9 @@ func (n *step) turnBroke(e Effect, f Failed) {
 	switch {
 	case t.Stopping != "" && e.Kind == Prepare:
 		n.end(Outcome{Ending: Stopped, Say: n.stopped(), Usage: t.Progress.Usage})
+	case t.Stopping != "" && e.Kind == Run:
+		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped(), Usage: t.Progress.Usage}
+		n.publish()
 	case f.Lost && e.Kind == Run && t.Prepares < maxPrepares:
 		n.Box, n.Conversation = "", ""
 		n.prepare()

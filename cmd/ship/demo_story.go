@@ -57,7 +57,7 @@ func sampleScript() modeltest.Script {
 			modeltest.Todo{Text: "Run all tests again", Status: third},
 		)
 	}
-	return modeltest.Steps(
+	return slowly(
 		modeltest.Use(todos("in_progress", "pending", "pending")),
 		modeltest.Use(modeltest.Bash("sh test.sh")),
 		modeltest.Use(modeltest.Read("price.sh")),
@@ -68,6 +68,14 @@ func sampleScript() modeltest.Script {
 		modeltest.Use(todos("completed", "completed", "completed")),
 		modeltest.Say("`price.sh` rounded every fraction of a cent up, because it added 99 before dividing by 100. It now adds 50, which rounds half up as its comment says.\n\nVerified with `sh test.sh`: all four checks pass; before the change, `999 cents less 15 %%` failed."),
 	)
+}
+
+// slowly plays replies at a pace that people can follow.
+func slowly(replies ...modeltest.Reply) modeltest.Script {
+	for i := range replies {
+		replies[i] = replies[i].Slowly(150 * time.Millisecond)
+	}
+	return modeltest.Steps(replies...)
 }
 
 // opening says what is real here and what is not.

@@ -151,7 +151,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 		return session.Prepared{}, fmt.Errorf("check out: %w", err)
 	}
 	job.Progress(session.Progress{Doing: "starting the agent"})
-	if _, err := w.Agent.Start(ctx, box, w.setup(s)); err != nil {
+	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
 	return session.Prepared{Box: info.ID, Head: head, Fresh: fresh}, nil
@@ -186,8 +186,6 @@ func (w *Worker) grant(s session.State) broker.Grant {
 func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
 	return &repository{box: box, name: s.Repo.Name, base: s.Base, branch: s.Branch, author: w.Author}
 }
-
-func (w *Worker) setup(session.State) agent.Setup { return w.Setup }
 
 // keepAlive extends the box's time-to-live while this process works on it, so
 // that a box whose gateway is gone lapses.
@@ -229,17 +227,30 @@ func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, e
 
 func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcome, error) {
 	s := job.State
-	stopping := errors.Is(context.Cause(ctx), session.ErrStopRequested)
-	box, err := w.attach(ctx, s, s.Box)
+	setup, done := unlessStopped(ctx)
+	defer done()
+	box, err := w.attach(setup, s, s.Box)
 	if err != nil {
 		return session.Outcome{}, err
 	}
 	defer w.keepAlive(ctx, s.Box)()
-	a, err := w.Agent.Start(ctx, box, w.setup(s))
-	if err != nil && !stopping {
+	a, err := w.Agent.Start(setup, box, w.Setup)
+	if err != nil {
 		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
 	}
 	return newTalk(w, job, a).hold(ctx)
+}
+
+// unlessStopped is a context that a stop does not end: to stop an agent, it has
+// to be reached first.
+func unlessStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	free, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute) // ended by the parent below, but for a stop
+	unhook := context.AfterFunc(ctx, func() {
+		if !errors.Is(context.Cause(ctx), session.ErrStopRequested) {
+			cancel()
+		}
+	})
+	return free, func() { unhook(); cancel() }
 }
 
 // publish commits what the agent left and pushes the branch.
