@@ -79,7 +79,7 @@ func newCoordinator(en *Engine, c Claim, began time.Time) (*coordinator, error) 
 		log: en.Log.With("session", string(c.Lease.ID), "epoch", c.Lease.Epoch),
 	}
 	if !c.Now.IsZero() {
-		co.skew = c.Now.Sub(time.Now())
+		co.skew = time.Until(c.Now)
 	}
 	co.jobs = newJobs(co)
 	return co, nil

@@ -28,7 +28,6 @@ type world struct {
 	facts  []string       // what exists, in the order it came to be
 	sticky map[string]int // updates of a status comment
 	last   string         // what the status comment says
-	pr     *session.PullRequest
 	head   string
 	runs   map[string]int // prompts by id that the agent heard
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"ship/bot"
@@ -65,7 +66,8 @@ type app struct {
 
 // wire puts an app together. It listens nowhere yet.
 func wire(ctx context.Context, p parts, r role) (*app, error) {
-	b, signer, err := newBroker(p)
+	registry := prometheus.NewRegistry()
+	b, signer, err := newBroker(p, newMetrics(registry))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +116,7 @@ func (l ledger) Spend(ctx context.Context, account string, u broker.Usage) (brok
 	return broker.Usage(total), err
 }
 
-func newBroker(p parts) (*broker.Broker, *broker.Signer, error) {
+func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 	host, err := codeHost(p.platforms)
 	if err != nil {
 		return nil, nil, err
@@ -129,7 +131,7 @@ func newBroker(p parts) (*broker.Broker, *broker.Signer, error) {
 	}
 	b, err := broker.New(broker.Config{
 		Signer: signer, Ledger: ledger{p.store}, Providers: p.settings.brokerProviders(),
-		GitURL: host.WebURL, Credentials: credentials{host}, Log: p.log.With("part", "broker"),
+		GitURL: host.WebURL, Credentials: credentials{host}, Observer: m, Log: p.log.With("part", "broker"),
 	})
 	return b, signer, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -206,6 +207,8 @@ func (w *watcher) plan(todos []session.Todo) {
 }
 
 func (w *watcher) newSteps(steps []string) {
+	// A step is shown when it has got its words.
+	steps = slices.DeleteFunc(slices.Clone(steps), func(s string) bool { return !strings.Contains(s, ": ") })
 	for _, step := range steps[overlap(w.steps, steps):] {
 		w.line("agent", shorten(step, 100))
 	}

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -97,6 +96,3 @@ func version() string {
 	}
 	return v + " " + info.GoVersion
 }
-
-// errUsage marks what is wrong with a command line.
-var errUsage = errors.New("see --help")

@@ -1,0 +1,230 @@
+package bot
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"ship/session"
+)
+
+// StatusLine is what a session does, or how it ended, in one line of text: the
+// answer to the status verb. Foreign words in it are neutralised.
+func StatusLine(v session.View) string {
+	parts := []string{headline(v) + "."}
+	if v.Turn > 0 {
+		parts = append(parts, sentence(facts(v)))
+	}
+	if v.PR != nil {
+		parts = append(parts, "Pull request "+link("#"+strconv.Itoa(v.PR.Number), v.PR.URL)+".")
+	}
+	if failed(v) {
+		parts = append(parts, nextStep(v))
+	}
+	return strings.Join(parts, " ")
+}
+
+// sentence writes facts as one, or as nothing when there are none.
+func sentence(facts []string) string {
+	if len(facts) == 0 {
+		return "Nothing was spent yet."
+	}
+	return strings.Join(facts, ", ") + "."
+}
+
+// headline says the state in a few words, without a full stop.
+func headline(v session.View) string {
+	switch v.Phase {
+	case session.PhaseQueued:
+		return queued(v.Place)
+	case session.PhasePreparing:
+		return "Setting up the sandbox"
+	case session.PhaseWorking:
+		return working(v.Doing)
+	case session.PhaseStopping:
+		return "Stopping"
+	case session.PhasePublishing:
+		return "Pushing the work"
+	case session.PhaseEnded:
+		return ended(v)
+	}
+	return "Getting ready"
+}
+
+func queued(place int) string {
+	if place <= 1 {
+		return "Next in line for a sandbox"
+	}
+	return fmt.Sprintf("Waiting for a sandbox, number %d in line", place)
+}
+
+func working(doing string) string {
+	if doing = phrase(doing, 120); doing != "" {
+		return "Working: " + doing
+	}
+	return "Working"
+}
+
+func ended(v session.View) string {
+	switch ending(v) {
+	case session.Completed:
+		return completed(v)
+	case session.Stopped:
+		return "Stopped"
+	case session.Stuck:
+		return "Stuck, so I stopped"
+	case session.TimedOut:
+		return "Out of time"
+	case session.Stalled:
+		return "Nothing moved any more, so I stopped"
+	case session.Spent:
+		return "The budget of this turn is used up"
+	case session.Refused:
+		return "The model said no"
+	case session.Unreachable:
+		return "The model could not be reached"
+	case session.Crashed:
+		return "Something broke on the way"
+	}
+	return "Ended"
+}
+
+func completed(v session.View) string {
+	switch {
+	case !v.Changed:
+		return "Done, and no file had to change"
+	case v.PR == nil:
+		return "Done, the work is pushed"
+	case v.PR.Draft:
+		return fmt.Sprintf("Done, draft pull request #%d is up to date", v.PR.Number)
+	}
+	return fmt.Sprintf("Done, pull request #%d is up to date", v.PR.Number)
+}
+
+func ending(v session.View) session.Ending {
+	if v.Outcome == nil {
+		return ""
+	}
+	return v.Outcome.Ending
+}
+
+func failed(v session.View) bool {
+	return v.Phase == session.PhaseEnded && ending(v) != session.Completed
+}
+
+// nextStep says what a person can do now.
+func nextStep(v session.View) string {
+	switch ending(v) {
+	case session.Completed:
+		return afterSuccess(v)
+	case session.Stopped:
+		return "Comment `/ship retry` to go on, or `/ship` and what to do instead."
+	case session.Stuck:
+		return "Comment `/ship` and what to try differently, or `/ship retry` to let it try again."
+	case session.TimedOut:
+		return "Comment `/ship retry` to go on from here, or `/ship` and a smaller task."
+	case session.Stalled:
+		return "Comment `/ship retry` to go on from here."
+	case session.Spent:
+		return fmt.Sprintf("Comment `/ship retry` to go on with a fresh budget, or `/ship budget %d` before that to allow more.", moreThan(v.Usage.USD))
+	case session.Refused:
+		return "Comment `/ship model NAME` to take another model, then `/ship retry`; or put the request differently."
+	case session.Unreachable:
+		return "Comment `/ship retry` in a few minutes, or `/ship model NAME` to take another model."
+	}
+	return "Comment `/ship retry`. If it happens again, whoever runs ship finds the cause in the log under session `" +
+		string(v.Session) + "`."
+}
+
+func afterSuccess(v session.View) string {
+	switch {
+	case v.Changed && v.PR != nil && v.PR.Draft:
+		return "Have a look. Comment `/ship` and what to change, or `/ship ready` to ask for review."
+	case v.Changed:
+		return "Have a look, and comment `/ship` and what to change if something is missing."
+	}
+	return "Comment `/ship` and what you expected if something is missing."
+}
+
+// moreThan suggests a budget for a turn that used one up.
+func moreThan(usd float64) int {
+	return min(max(10, 2*int(math.Ceil(usd))), MaxBudget)
+}
+
+// facts are the numbers of a turn, the telling ones first.
+func facts(v session.View) []string {
+	var out []string
+	if v.Model != "" {
+		out = append(out, code(clip(v.Model, 128)))
+	}
+	if v.Usage.Calls > 0 {
+		out = append(out, count(v.Usage.Calls, "model call"))
+	}
+	if cost := usd(v.Usage.USD); cost != "" {
+		out = append(out, cost)
+	}
+	if v.Took > 0 {
+		out = append(out, took(v.Took))
+	}
+	return out
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// usd writes money, and nothing for none.
+func usd(amount float64) string {
+	switch {
+	case !(amount > 0):
+		return ""
+	case amount < 0.01:
+		return "under $0.01"
+	}
+	return fmt.Sprintf("$%.2f", amount)
+}
+
+// took writes how long something lasted, as exactly as people care.
+func took(d time.Duration) string {
+	switch d = d.Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
+	}
+	d = d.Round(time.Minute)
+	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// link is a Markdown link, or just its text when the address would break it.
+func link(text, url string) string {
+	if !strings.HasPrefix(url, "https://") && !strings.HasPrefix(url, "http://") || strings.ContainsAny(url, " ()<>[]\\\"'`\t\n\r") {
+		return text
+	}
+	return "[" + text + "](" + url + ")"
+}
+
+// HelpText explains the commands, in Markdown.
+func HelpText() string {
+	return `Start a line of a comment with ` + "`/ship`" + ` and I get to work:
+
+| Write | and I |
+|---|---|
+| ` + "`/ship fix the flaky login test`" + ` | do that, in a sandbox, and open a draft pull request |
+| ` + "`/ship`" + ` | do what this issue is about; on a pull request, get it into shape and mark it ready |
+| ` + "`/ship stop`" + ` | stop; the work so far is kept |
+| ` + "`/ship retry`" + ` | do the last request again, from where it ended |
+| ` + "`/ship status`" + ` | say what I am doing |
+| ` + "`/ship ready`" + ` | mark the pull request ready for review |
+| ` + "`/ship model NAME`" + ` | use another model from the next turn on |
+| ` + "`/ship budget 10`" + ` | spend up to $10 on each coming turn |
+| ` + "`/ship repo OWNER/NAME`" + ` | work in that repository |
+| ` + "`/ship help`" + ` | show this |
+
+An instruction may run over several lines; put ` + "`[repo=OWNER/NAME branch=NAME model=NAME]`" + ` at either end of its first line to say where or with what. Quotations and code do not start a command.`
+}
