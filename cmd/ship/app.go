@@ -58,10 +58,12 @@ type parts struct {
 type app struct {
 	server     *bot.Server
 	dispatcher *session.Dispatcher
-	broker     *broker.Broker
-	socket     string
-	role       role
-	log        *slog.Logger
+	// reap looks for stray boxes until its context ends.
+	reap   func(context.Context) error
+	broker *broker.Broker
+	socket string
+	role   role
+	log    *slog.Logger
 }
 
 // wire puts an app together. It listens nowhere yet.
@@ -73,7 +75,7 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 	}
 	a := &app{broker: b, role: r, log: p.log, socket: filepath.Join(brokerDir(p.settings), "broker.sock")}
 	if r != roleIntake {
-		if a.dispatcher, err = newDispatcher(ctx, p, b, signer); err != nil {
+		if err := a.employ(ctx, p, signer); err != nil {
 			return nil, err
 		}
 	}
@@ -136,22 +138,27 @@ func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 	return b, signer, err
 }
 
-func newDispatcher(ctx context.Context, p parts, b *broker.Broker, signer *broker.Signer) (*session.Dispatcher, error) {
+// employ adds what works on sessions: the dispatcher and what it needs.
+func (a *app) employ(ctx context.Context, p parts, signer *broker.Signer) error {
 	boxes, err := openSandbox(ctx, p.settings, p.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	worker, err := newWorker(p, boxes, b, signer)
+	worker, err := newWorker(p, boxes, a.broker, signer)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	performers := map[string]session.Performer{session.Worker: worker}
 	for _, platform := range p.platforms {
 		performers[platform.Name] = throttle{Performer: platform.Performer, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
 	}
-	return &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
+	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(), Log: p.log, Hook: p.hook,
-	}}, nil
+	}}
+	a.reap = func(ctx context.Context) error {
+		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
+	}
+	return nil
 }
 
 func newWorker(p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker.Signer) (*turn.Worker, error) {
@@ -187,6 +194,9 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 		}
 		return a.dispatcher.Run(ctx)
 	})
+	if a.reap != nil {
+		group.Go(func() error { return a.reap(ctx) })
+	}
 	return group.Wait()
 }
 

@@ -1,0 +1,62 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+
+	"ship/sandbox"
+)
+
+// poisoned puts aside what has brought its owners down again and again: the
+// next mail, or else the effects that are due.
+func (c *coordinator) poisoned(claim Claim) {
+	cause := fmt.Sprintf("%d owners ended without progress", claim.Tries-1)
+	if len(claim.Events) > 0 {
+		e := claim.Events[0]
+		c.bury(DeadLetter{Cause: cause, Event: &e})
+		c.fold(Event{Kind: Poisoned, Request: e.Request})
+		c.cursor = e.Seq
+		c.read(claim.Events[1:])
+		return
+	}
+	for _, e := range c.state.Pending {
+		if !e.Due.After(c.now()) {
+			c.fail(e, Failed{Effect: e.ID, Say: "Something in this step makes me fail again and again, so I gave it up. `/ship retry` tries once more.", Err: cause})
+		}
+	}
+}
+
+func (c *coordinator) bury(d DeadLetter) {
+	d.Session, d.At = c.lease.ID, c.now()
+	c.dead = append(c.dead, d)
+	c.log.Error("put aside as a dead letter", "cause", d.Cause)
+}
+
+// failure says what a person and the operator should know of an error.
+func failure(e Effect, err error) Failed {
+	f := Failed{
+		Effect: e.ID, Err: err.Error(), Again: true, Lost: errors.Is(err, sandbox.ErrGone),
+		Say: "Something failed on my side. `/ship retry` tries again; whoever runs me finds the cause in the log.",
+	}
+	var p *Problem
+	if errors.As(err, &p) {
+		f.Say, f.Again, f.After = p.Say, p.Again, p.After
+	}
+	if errors.Is(err, ErrStopRequested) {
+		f.Again, f.Stop = false, true
+	}
+	return f
+}
+
+func (c *coordinator) fail(e Effect, f Failed) {
+	c.fold(Event{Kind: Broke, Failed: &f})
+	log := c.log.With("effect", e.ID, "kind", string(e.Kind), "attempt", e.Attempts+1, "err", f.Err)
+	if c.jobs.has(e.ID) {
+		log.Warn("effect failed, trying again")
+		return
+	}
+	log.Error("effect given up")
+	if !f.Stop {
+		c.bury(DeadLetter{Cause: f.Err, Effect: &e})
+	}
+}
