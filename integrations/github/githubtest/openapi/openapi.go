@@ -1,0 +1,75 @@
+// Package openapi checks what goes through the stand-in for GitHub against
+// GitHub's own description of its REST API, in both directions.
+package openapi
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+// Validator is a githubtest.Validator. It may be used by many servers at once.
+type Validator struct{ router routers.Router }
+
+// Load reads a description in OpenAPI 3.0.
+func Load(path string) (*Validator, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", path, err)
+	}
+	doc.Servers = nil // the paths alone are matched
+	router, err := legacy.NewRouter(doc, openapi3.DisableExamplesValidation())
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", path, err)
+	}
+	return &Validator{router: router}, nil
+}
+
+// Request checks a request and its body.
+func (v *Validator) Request(r *http.Request, body []byte) error {
+	in, err := v.input(r, body)
+	if err != nil {
+		return err
+	}
+	return openapi3filter.ValidateRequest(r.Context(), in)
+}
+
+// Response checks an answer, and that its status is one that is described.
+func (v *Validator) Response(r *http.Request, status int, header http.Header, body []byte) error {
+	in, err := v.input(r, nil)
+	if err != nil {
+		return err
+	}
+	return openapi3filter.ValidateResponse(r.Context(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: in, Status: status, Header: header,
+		Body: io.NopCloser(bytes.NewReader(body)), Options: in.Options,
+	})
+}
+
+func (v *Validator) input(r *http.Request, body []byte) (*openapi3filter.RequestValidationInput, error) {
+	route, params, err := v.router.FindRoute(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", r.Method, r.URL.Path, err)
+	}
+	checked := r.Clone(r.Context())
+	checked.Body = io.NopCloser(bytes.NewReader(body))
+	checked.ContentLength = int64(len(body))
+	options := &openapi3filter.Options{
+		IncludeResponseStatus: true, SkipSettingDefaults: true,
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc,
+	}
+	options.WithCustomSchemaErrorFunc(brief)
+	return &openapi3filter.RequestValidationInput{Request: checked, PathParams: params, Route: route, Options: options}, nil
+}
+
+// brief leaves the whole schema out of what is reported.
+func brief(err *openapi3.SchemaError) string {
+	return fmt.Sprintf("/%s: %s", strings.Join(err.JSONPointer(), "/"), err.Reason)
+}
