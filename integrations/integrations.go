@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"ship/bot"
 	"ship/integrations/github"
@@ -24,6 +25,9 @@ type Platform struct {
 	Name      string
 	Receiver  bot.Receiver
 	Performer session.Performer
+	// Recover asks the platform to deliver again what it never got accepted
+	// since a moment; nil when it repeats by itself. Twice is once.
+	Recover func(ctx context.Context, since time.Time) (asked int, err error)
 	// Code is set by a platform that hosts repositories.
 	Code *CodeHost
 }
@@ -34,15 +38,17 @@ type CodeHost struct {
 	WebURL string
 	// Credential returns what git needs for one repository, narrowed to it.
 	Credential func(ctx context.Context, repoKey string) (user, password string, err error)
-	// Name and Email of the bot, for commits.
-	Name, Email string
+	// Identity is whom commits are made by.
+	Identity func(ctx context.Context) (name, email string, err error)
 }
 
 // Deps is what every platform gets.
 type Deps struct {
 	PublicURL string
-	Transport http.RoundTripper
-	Log       *slog.Logger
+	// Permission on a repository that a person needs: write or admin.
+	Permission string
+	Transport  http.RoundTripper
+	Log        *slog.Logger
 }
 
 // ErrNone: not one platform is set up.
@@ -66,7 +72,7 @@ func Open(s Settings, d Deps) ([]Platform, error) {
 
 func openGitHub(s github.Settings, d Deps) (Platform, error) {
 	c := s.Config()
-	c.PublicURL, c.Transport, c.Logger = d.PublicURL, d.Transport, d.Log
+	c.PublicURL, c.Permission, c.Transport, c.Logger = d.PublicURL, d.Permission, d.Transport, d.Log
 	g, err := github.New(c)
 	if err != nil {
 		return Platform{}, err
@@ -77,6 +83,7 @@ func openGitHub(s github.Settings, d Deps) (Platform, error) {
 	}
 	return Platform{
 		Name: github.Platform, Receiver: g.Receiver, Performer: g.Performer,
-		Code: &CodeHost{WebURL: web, Credential: g.GitCredential, Name: "ship[bot]", Email: "ship[bot]@users.noreply.github.com"},
+		Recover: g.Redeliver,
+		Code:    &CodeHost{WebURL: web, Credential: g.GitCredential, Identity: g.Identity},
 	}, nil
 }

@@ -58,8 +58,8 @@ type parts struct {
 type app struct {
 	server     *bot.Server
 	dispatcher *session.Dispatcher
-	// reap looks for stray boxes until its context ends.
-	reap   func(context.Context) error
+	// chores run beside the rest until their context ends.
+	chores []func(context.Context) error
 	broker *broker.Broker
 	socket string
 	role   role
@@ -83,6 +83,7 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 	for _, platform := range p.platforms {
 		if r != roleWorker {
 			receivers[platform.Name] = platform.Receiver
+			a.chores = append(a.chores, func(ctx context.Context) error { return recoverMissed(ctx, platform, p.log) })
 		}
 	}
 	a.server = bot.NewServer(bot.Config{
@@ -144,7 +145,7 @@ func (a *app) employ(ctx context.Context, p parts, signer *broker.Signer) error 
 	if err != nil {
 		return err
 	}
-	worker, err := newWorker(p, boxes, a.broker, signer)
+	worker, err := newWorker(ctx, p, boxes, a.broker, signer)
 	if err != nil {
 		return err
 	}
@@ -155,13 +156,13 @@ func (a *app) employ(ctx context.Context, p parts, signer *broker.Signer) error 
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(), Log: p.log, Hook: p.hook,
 	}}
-	a.reap = func(ctx context.Context) error {
+	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
-	}
+	})
 	return nil
 }
 
-func newWorker(p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker.Signer) (*turn.Worker, error) {
+func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker.Signer) (*turn.Worker, error) {
 	host, err := codeHost(p.platforms)
 	if err != nil {
 		return nil, err
@@ -173,10 +174,54 @@ func newWorker(p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
 		Calls:   s.Limits.ModelCalls,
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},
-		Author:  turn.Identity{Name: host.Name, Email: host.Email},
+		Author:  identity(ctx, host, p.log),
 		Message: bot.CommitMessage,
 		Log:     p.log,
 	}), nil
+}
+
+// identity asks the code host whom commits are made by. A host that does not
+// answer at the start is no reason not to start.
+func identity(ctx context.Context, host *integrations.CodeHost, log *slog.Logger) turn.Identity {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	name, email, err := host.Identity(ctx)
+	if err != nil {
+		log.Warn("the code host does not say who we are, so commits are by ship[bot]", "err", err)
+		return turn.Identity{Name: "ship[bot]", Email: "ship[bot]@users.noreply.github.com"}
+	}
+	return turn.Identity{Name: name, Email: email}
+}
+
+// How often missed deliveries are looked for, and how far back each look goes
+// beyond the one before.
+const (
+	recoverEvery   = 7 * time.Minute
+	recoverOverlap = 2 * time.Hour
+)
+
+// recoverMissed fetches what was delivered while ship was down, at the start
+// and every few minutes. What was accepted before is a duplicate then.
+func recoverMissed(ctx context.Context, p integrations.Platform, log *slog.Logger) error {
+	if p.Recover == nil {
+		return nil
+	}
+	tick := time.NewTicker(recoverEvery)
+	defer tick.Stop()
+	for since := time.Now().Add(-3 * 24 * time.Hour); ; since = time.Now().Add(-recoverOverlap) {
+		asked, err := p.Recover(ctx, since)
+		if err != nil && ctx.Err() == nil {
+			log.Warn("look for missed deliveries", "platform", p.Name, "err", err)
+		}
+		if asked > 0 {
+			log.Info("missed deliveries are asked for again", "platform", p.Name, "count", asked)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }
 
 // run serves until ctx ends, and then stops in order: no new deliveries, no
@@ -194,8 +239,8 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 		}
 		return a.dispatcher.Run(ctx)
 	})
-	if a.reap != nil {
-		group.Go(func() error { return a.reap(ctx) })
+	for _, chore := range a.chores {
+		group.Go(func() error { return chore(ctx) })
 	}
 	return group.Wait()
 }

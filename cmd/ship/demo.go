@@ -115,7 +115,7 @@ func (s *stage) configure() error {
 		s.settings.Sandbox.Local.Isolation = s.isolation
 	}
 	s.settings.GitHub = github.Settings{
-		AppID: 4242, PrivateKey: s.host.PrivateKey(), WebhookSecret: github.Secrets{demoSecret},
+		AppID: 4242, PrivateKey: config.NewSecret(s.host.PrivateKey()), WebhookSecret: config.NewSecrets(demoSecret),
 		APIURL: s.host.APIURL(), WebURL: s.host.URL,
 	}
 	return os.MkdirAll(s.settings.DataDir, 0o700)

@@ -86,7 +86,7 @@ func first(name string, names []string) []string {
 
 // secrets are all that must never leave this process in a text.
 func (s Settings) secrets() []string {
-	out := append([]string{s.GitHub.PrivateKey, s.Redis.URL.Reveal()}, s.GitHub.WebhookSecret...)
+	out := append([]string{s.GitHub.PrivateKey.Reveal(), s.Redis.URL.Reveal()}, s.GitHub.WebhookSecret.Reveal()...)
 	for _, p := range s.Models {
 		out = append(out, p.APIKey.Reveal())
 	}

@@ -121,7 +121,7 @@ func (o sendOptions) signingSecret(s Settings) (string, error) {
 		return strings.TrimSpace(string(b)), nil
 	}
 	if secrets := s.GitHub.WebhookSecret; len(secrets) > 0 {
-		return secrets[0], nil
+		return secrets[0].Reveal(), nil
 	}
 	return "", errors.New("github.webhook_secret is not set; give --secret-file")
 }

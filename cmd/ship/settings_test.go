@@ -18,25 +18,11 @@ var updateDocs = flag.Bool("update-docs", false, "write the generated part of do
 
 const settingsDoc = "../../docs/settings.md"
 
-// described are the keys of sections whose structs carry no doc tags.
-var described = map[string]string{
-	"github.app_id":         "Number of the GitHub App, from its settings page.",
-	"github.private_key":    "Its private key, in PEM. Line breaks may be written as \\n.",
-	"github.webhook_secret": "Secret of its webhook; several while it is being changed.",
-	"github.api_url":        "Address of the API. Default: https://api.github.com; another for GitHub Enterprise Server.",
-	"github.web_url":        "Address of the pages and of git. Default: https://github.com.",
-}
-
 func settingsKeys(t *testing.T) []config.Key {
 	t.Helper()
 	keys, err := config.Keys(new(Settings))
 	if err != nil {
 		t.Fatal(err)
-	}
-	for i, k := range keys {
-		if k.Doc == "" {
-			keys[i].Doc = described[k.Path]
-		}
 	}
 	return keys
 }

@@ -145,3 +145,10 @@ func (d checkedDoer) Do(req *http.Request) (*http.Response, error) {
 	}
 	return resp, nil
 }
+
+// Identity is whom the app's commits are made by. The address has the shape of
+// those that GitHub gives to apps, and no mail reaches it.
+func (i *Integration) Identity(ctx context.Context) (name, email string, err error) {
+	login, err := i.Performer.app.bot(ctx)
+	return login, login + "@users.noreply.github.com", err
+}

@@ -57,7 +57,7 @@ func TestSettingsMakeAnIntegration(t *testing.T) {
 	}
 	defer server.Close()
 	s := Settings{
-		AppID: 1, PrivateKey: strings.ReplaceAll(server.PrivateKey(), "\n", `\n`), WebhookSecret: Secrets{"s"},
+		AppID: 1, PrivateKey: config.NewSecret(strings.ReplaceAll(server.PrivateKey(), "\n", `\n`)), WebhookSecret: config.NewSecrets("s"),
 	}
 	if !s.Enabled() || (Settings{}).Enabled() {
 		t.Error("enabled is wrong")
