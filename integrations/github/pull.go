@@ -60,13 +60,23 @@ func (w *work) makePull(ctx context.Context, draft bool) (*session.PullRequest, 
 		Title: github.String(clip(oneLine(bot.PullRequestTitle(s)), maxTitle)),
 		Head:  github.String(s.Branch),
 		Base:  github.String(s.Base),
-		Body:  github.String(compose(statusMarker(s.ID), bot.PullRequestBody(s))),
+		Body:  github.String(compose(statusMarker(s.ID), bot.PullRequestBody(s, w.closes()...))),
 		Draft: github.Bool(draft),
 	}, &made)
 	if err != nil {
 		return nil, err
 	}
 	return pullRequest(&made), nil
+}
+
+// closes refers to the issue that the session began on, so that merging the
+// pull request closes it. A session that has no pull request yet began on one.
+func (w *work) closes() []string {
+	repoID, number, ok := sessionThread(w.job.State.ID)
+	if !ok || repoID != w.repo.id {
+		return nil
+	}
+	return []string{fmt.Sprintf("Closes #%d", number)}
 }
 
 func pullRequest(p *github.PullRequest) *session.PullRequest {
