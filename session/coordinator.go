@@ -106,6 +106,9 @@ func (c *coordinator) run(ctx context.Context, claim Claim) error {
 		if ctx.Err() != nil {
 			return c.drain(ctx)
 		}
+		if c.sinceRenewal() >= fenceAfter { // frozen until now: somebody else may be at it
+			return c.abandon(ErrLeaseLost)
+		}
 		if !c.dirty { // nothing is performed that is not committed
 			c.jobs.launch(ctx)
 		}

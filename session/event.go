@@ -23,6 +23,7 @@ type Event struct {
 	Failed    *Failed    `json:"fl,omitempty"` // Failed
 	Progress  *Progress  `json:"pg,omitempty"` // Moved
 	Closed    string     `json:"cl,omitempty"` // Closed: why, for the log
+	PR        int        `json:"pr,omitempty"` // Closed: the pull request's number; zero: whichever it has
 }
 
 // Kind of an event.

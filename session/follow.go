@@ -87,7 +87,7 @@ func (n *step) turnBroke(e Effect, f Failed) {
 func (n *step) follow() {
 	n.report()
 	n.settle()
-	if n.Turn != nil && n.Turn.Told && len(n.Waiting) > 0 {
+	if n.over() && n.Turn != nil && len(n.Waiting) > 0 {
 		n.begin(n.Waiting[0])
 		n.Waiting = n.Waiting[1:]
 		n.report()
@@ -151,10 +151,11 @@ func (n *step) unshown(t Thread) {
 }
 
 // settle drops, once a turn has ended and everybody was told, what only
-// mattered for telling: an idle session is small.
+// mattered for telling: an idle session is small. What a frozen owner may
+// write over has to be told once more, so a sweep is waited for.
 func (n *step) settle() {
 	t := n.Turn
-	if t == nil || t.Stage != Ended || t.Told || n.telling() {
+	if t == nil || t.Told || !n.over() || pendingKind(n.Pending, Sweep) {
 		return
 	}
 	t.Told = true
@@ -163,7 +164,7 @@ func (n *step) settle() {
 	if o := t.Outcome; o != nil {
 		t.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage}
 	}
-	t.Requests = n.keepForRetry()
+	t.Requests, t.Forgotten = t.keepForRetry()
 }
 
 func (n *step) telling() bool {
@@ -176,22 +177,19 @@ func (n *step) telling() bool {
 	return false
 }
 
-// keepForRetry keeps the request that started the turn: whole while a retry
-// is likely, else the beginning.
-func (n *step) keepForRetry() []Request {
-	if len(n.Turn.Requests) == 0 {
-		return nil
+// keepForRetry keeps what the turn was asked: all of it while a retry is
+// likely, else only if it is short.
+func (t *Turn) keepForRetry() (kept []Request, forgotten bool) {
+	size := 0
+	for _, r := range t.Requests {
+		size += len(r.Text) + len(r.Quote) + keptRequest
+		r.Ref, r.Thread, r.By = "", Thread{}, Person{Login: r.By.Login}
+		kept = append(kept, r)
 	}
-	r := n.Turn.Requests[0]
-	r.Ref, r.Thread = "", Thread{}
-	r.By = Person{Login: r.By.Login}
-	if n.Turn.Outcome != nil && n.Turn.Outcome.Ending == Completed {
-		r.Quote = ""
-		if len(r.Text) > 120 {
-			r.Text = strings.ToValidUTF8(r.Text[:120], "") + "…"
-		}
+	if t.Outcome != nil && t.Outcome.Ending == Completed && size > maxKept {
+		return nil, true
 	}
-	return []Request{r}
+	return kept, false
 }
 
 // rest destroys a box that nobody has used for long.

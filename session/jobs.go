@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -87,10 +88,10 @@ func (j *jobs) perform(ctx context.Context, work Job) (p Performed, err error) {
 			err = &Problem{Err: fmt.Errorf("panic: %v", r), Say: "Something failed on my side in a way that I did not expect. `/ship retry` tries again."}
 		}
 	}()
-	if ctx.Err() != nil {
-		return Performed{}, context.Cause(ctx)
-	}
 	e := work.Effect
+	if cause := context.Cause(ctx); cause != nil && !mustStop(work, cause) {
+		return Performed{}, cause
+	}
 	j.co.hook("effect." + string(e.Kind) + ".before")
 	if e.By == Self {
 		p, err = j.co.performSelf(ctx, e)
@@ -104,6 +105,12 @@ func (j *jobs) perform(ctx context.Context, work Job) (p Performed, err error) {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
 	return p, err
+}
+
+// mustStop: an earlier owner may have set the agent to work, and only the
+// performer can make it stop.
+func mustStop(work Job, cause error) bool {
+	return work.Effect.Kind == Run && work.Repeat && errors.Is(cause, ErrStopRequested)
 }
 
 // performSelf does what concerns only the store. Forwarding twice appends

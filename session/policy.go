@@ -36,6 +36,10 @@ const (
 	maxVoices   = 8
 	maxPrepares = 4
 	maxLegs     = 20
+	// maxKept is how many bytes the requests of a turn that succeeded may take
+	// afterwards, with keptRequest for what is around each text.
+	maxKept     = 400
+	keptRequest = 100
 	// giveUp is when an effect that keeps failing is put aside.
 	giveUp = 24 * time.Hour
 	// sweepAfter is longer than the freeze of an owner that we promise to heal

@@ -8,8 +8,13 @@ import (
 	"time"
 )
 
+// byClosing is who stops a turn when its pull request is closed: nobody can be
+// called that.
+const byClosing = "(closed)"
+
 // begin starts a turn.
 func (n *step) begin(a Admitted) {
+	n.leave()
 	model, problem := n.policy.choose(firstNonEmpty(a.Model, n.Model))
 	if problem != "" {
 		model, _ = n.policy.choose("") // a model that was taken off the list since
@@ -20,7 +25,7 @@ func (n *step) begin(a Admitted) {
 	}
 	n.Turns++
 	n.Turn = &Turn{
-		N: n.Turns, Stage: Preparing, Requests: []Request{a.Request}, Context: a.Context,
+		N: n.Turns, Stage: Preparing, Requests: append([]Request{a.Request}, a.More...), Context: a.Context,
 		Model: model, Budget: budget, Started: n.now, Deadline: n.now.Add(n.policy.TurnTimeout),
 		Finish: a.Verb == Finish,
 	}
@@ -98,7 +103,22 @@ func (n *step) done(p Performed) {
 		n.Box, n.Conversation, n.Rests = "", "", time.Time{}
 	case Prepare, Run, Publish, Open:
 		n.advance(e, p)
-	case Acknowledge, Say, Reply, Forward, Close, Sweep: // nothing follows
+	case Sweep:
+		n.swept(*e.Thread)
+	case Acknowledge, Say, Reply, Forward, Close: // nothing follows
+	}
+}
+
+// swept: a frozen owner has surely woken or died by now. It may have written
+// old news over ours, so what is told is told again.
+func (n *step) swept(t Thread) {
+	for i := range n.Threads {
+		if n.Threads[i].Thread == t {
+			n.Threads[i].Shown = ""
+		}
+	}
+	if c := n.Check; c != nil && n.Turn != nil {
+		n.add(Effect{Kind: Check, By: n.Repo.Platform, Check: c, Attempts: 1}, n.cause("swept", c.SHA, c.Conclusion)...)
 	}
 }
 
@@ -131,8 +151,9 @@ func (n *step) prepared(p Prepared) {
 	t.Fresh = p.Fresh
 	t.Progress.Place, t.Progress.Doing = 0, ""
 	if t.Start == "" {
-		t.Start = p.Head
+		t.Start, t.Deadline = p.Head, n.now.Add(n.policy.TurnTimeout)
 	}
+	n.keepBox()
 	if t.Stopping != "" { // publishing finds nothing, and lets go of the place
 		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped()}
 		n.publish()
@@ -146,9 +167,14 @@ func (n *step) prepared(p Prepared) {
 	n.run()
 }
 
+// keepBox: the box is in use again, so whatever was to destroy it must not.
+func (n *step) keepBox() {
+	n.Pending = slices.DeleteFunc(n.Pending, func(e Effect) bool { return e.Kind == Discard })
+}
+
 func (n *step) stopped() string {
-	if n.Turn.Stopping == "closed" {
-		return "The thread was closed, so I stopped."
+	if n.Turn.Stopping == byClosing {
+		return "The pull request was closed, so I stopped."
 	}
 	return fmt.Sprintf("Stopped by %s. `/ship retry` starts it again.", printable(n.Turn.Stopping))
 }
@@ -188,7 +214,7 @@ func (n *step) published(p Published) {
 		n.supersede(p.Head)
 		n.Head = p.Head
 	}
-	if n.PR == nil && p.Head != "" && p.Files > 0 {
+	if n.PR == nil && !n.Closed && p.Head != "" && p.Files > 0 {
 		t.Stage = Opening
 		n.add(Effect{Kind: Open, By: n.Repo.Platform}, n.cause()...)
 		return
@@ -220,6 +246,9 @@ func (n *step) end(o Outcome) {
 func (n *step) finish() {
 	t := n.Turn
 	t.Stage, t.Finished, n.Rests = Ended, n.now, n.now
+	if n.Closed {
+		n.expire()
+	}
 	t.Progress = Progress{Todos: t.Progress.Todos, Steps: t.Progress.Steps, Usage: t.Outcome.Usage}
 	n.Spent = n.Spent.Add(t.Outcome.Usage)
 	if n.Head != "" && n.PR != nil {

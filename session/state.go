@@ -22,6 +22,10 @@ type State struct {
 	Branch string       `json:"br,omitempty"`
 	Head   string       `json:"hd,omitempty"`
 	PR     *PullRequest `json:"pr,omitempty"`
+	// Closed: the pull request was closed or merged, and Past counts those
+	// before it. What comes next has a branch and a pull request of its own.
+	Closed bool `json:"cd,omitempty"`
+	Past   int  `json:"pa,omitempty"`
 	// Model and Budget as set by a person; empty and zero: the defaults.
 	Model  string  `json:"mo,omitempty"`
 	Budget float64 `json:"bu,omitempty"`
@@ -57,10 +61,12 @@ type Voice struct {
 	At    time.Time `json:"a,omitzero"`
 }
 
-// Admitted is a request that may be carried out, with what it is about.
+// Admitted is a request that may be carried out, with what it is about. More
+// are those that a turn which is retried had been given besides.
 type Admitted struct {
 	Request
-	Context string `json:"cx,omitempty"`
+	Context string    `json:"cx,omitempty"`
+	More    []Request `json:"mr,omitempty"`
 }
 
 // Stage of a turn.
@@ -87,7 +93,8 @@ type Turn struct {
 	// Budget in USD that this turn may spend.
 	Budget  float64   `json:"bu,omitempty"`
 	Started time.Time `json:"st,omitzero"`
-	// Deadline ends it, whatever happens in between.
+	// Deadline ends it, whatever happens in between. Waiting for a place does not
+	// count: it is moved when the first box is ready.
 	Deadline time.Time `json:"dl,omitzero"`
 	Finished time.Time `json:"fi,omitzero"`
 	// Stopping: a person said stop; By is who.
@@ -102,6 +109,8 @@ type Turn struct {
 	Prepares int `json:"np,omitempty"`
 	// Legs counts the runs: one more for requests that came too late.
 	Legs int `json:"nl,omitempty"`
+	// Forgotten: it succeeded, and its requests were too long to be kept.
+	Forgotten bool `json:"fg,omitempty"`
 	// Told: every thread shows the end, and what only mattered for telling was
 	// dropped.
 	Told bool `json:"tl,omitempty"`

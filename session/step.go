@@ -29,7 +29,7 @@ func Step(s State, e Event, p Policy) State {
 	case Taken:
 		n.taken()
 	case Closed:
-		n.closed()
+		n.closed(e.PR)
 	case Poisoned:
 		n.poisoned(e)
 	case Tick: // the clock alone: what follows is below
@@ -171,18 +171,30 @@ func (n *step) learn(r Request, a Admission) {
 	if a.Title != "" {
 		n.Title = a.Title
 	}
+	n.leave()
 	if a.Base != "" && n.PR == nil {
 		n.Base = a.Base
 	}
 	if a.PR != nil {
-		n.PR, n.Branch = a.PR, a.Branch
+		n.PR, n.Branch, n.Closed = a.PR, a.Branch, false
 	}
 	if a.Head != "" && !n.busy() {
 		n.Head = a.Head
 	}
 	if n.Branch == "" {
-		n.Branch = branchName(n.Title, n.ID)
+		n.Branch = branchName(n.Title, n.Past, n.ID)
 	}
+}
+
+// leave lets go of a pull request that was closed: its branch is not touched
+// again.
+func (n *step) leave() {
+	if !n.Closed || n.busy() {
+		return
+	}
+	n.Closed, n.PR, n.Head, n.Check = false, nil, "", nil
+	n.Past++
+	n.Branch = branchName(n.Title, n.Past, n.ID)
 }
 
 // voice makes the session speak in a thread too.
@@ -193,8 +205,9 @@ func (n *step) voice(t Thread) {
 	}
 }
 
-// branchName is unique by construction: the session's own id is in it.
-func branchName(title string, id ID) string {
+// branchName is unique by construction: the session's own id is in it, and how
+// many pull requests it had before.
+func branchName(title string, past int, id ID) string {
 	slug := make([]byte, 0, 32)
 	for _, c := range []byte(strings.ToLower(title)) {
 		word := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
@@ -211,6 +224,9 @@ func branchName(title string, id ID) string {
 	if text == "" {
 		text = "work"
 	}
+	if past > 0 {
+		text += "-" + strconv.Itoa(past+1)
+	}
 	return "ship/" + text + "-" + strings.ReplaceAll(string(id), ".", "-")
 }
 
@@ -224,7 +240,7 @@ func BranchOf(branch string, id ID) bool {
 func (n *step) obey(r Request, context string) {
 	switch r.Verb {
 	case Instruct, Finish:
-		n.instruct(r, context)
+		n.instruct(Admitted{Request: r, Context: context})
 	case Retry:
 		n.retry(r, context)
 	case Stop:
@@ -246,23 +262,28 @@ func (n *step) obey(r Request, context string) {
 	}
 }
 
-func (n *step) instruct(r Request, context string) {
-	model, problem := n.policy.choose(r.Model)
+func (n *step) instruct(a Admitted) {
+	model, problem := n.policy.choose(a.Model)
 	switch {
 	case problem != "":
-		n.say(r, problem)
-	case n.Turn == nil || n.Turn.Told:
-		n.begin(Admitted{Request: r, Context: context})
+		n.say(a.Request, problem)
+	case n.over():
+		n.begin(a)
 	case n.steerable():
-		n.Turn.Requests = append(n.Turn.Requests, r)
-		if r.Model != "" {
+		n.Turn.Requests = append(n.Turn.Requests, a.Request)
+		if a.Model != "" {
 			n.Turn.Model = model
 		}
 	case len(n.Waiting) >= maxWaiting:
-		n.say(r, "There is too much waiting in this thread already. Ask again when the current turn has ended.")
+		n.say(a.Request, "There is too much waiting in this thread already. Ask again when the current turn has ended.")
 	default:
-		n.Waiting = append(n.Waiting, Admitted{Request: r, Context: context})
+		n.Waiting = append(n.Waiting, a)
 	}
+}
+
+// over: the last turn has ended, and its threads were told.
+func (n *step) over() bool {
+	return n.Turn == nil || n.Turn.Stage == Ended && !n.telling()
 }
 
 // steerable: what is asked now can still reach the agent in this turn.
@@ -275,31 +296,54 @@ func (n *step) retry(r Request, context string) {
 	switch {
 	case n.busy():
 		n.say(r, "I'm still at it, so there is nothing to retry yet. `/ship stop` ends the current turn.")
+	case n.Turn != nil && n.Turn.Forgotten:
+		n.say(r, "The last request was carried out, and it was too long to be kept after that. Please write it again: `/ship …`.")
 	case n.Turn == nil || len(n.Turn.Requests) == 0:
 		n.say(r, "There is nothing to retry in this thread yet. Tell me what to do with `/ship …`.")
 	default:
-		last := n.Turn.Requests[0]
-		last.ID, last.By, last.Thread, last.Ref, last.At = r.ID, r.By, r.Thread, r.Ref, r.At
-		if r.Model != "" {
-			last.Model = r.Model
-		}
-		n.instruct(last, context)
+		n.instruct(n.anew(r, context))
 	}
+}
+
+// anew is all that the last turn was asked, asked anew by r.
+func (n *step) anew(r Request, context string) Admitted {
+	a := Admitted{Context: context}
+	for i, last := range n.Turn.Requests {
+		last.ID, last.Thread, last.Ref, last.At = r.ID, r.Thread, r.Ref, r.At
+		if i == 0 {
+			last.By, last.Model = r.By, firstNonEmpty(r.Model, last.Model)
+			a.Request = last
+			continue
+		}
+		last.ID, last.Ref = fmt.Sprintf("%s.again%d", r.ID, i), ""
+		a.More = append(a.More, last)
+	}
+	return a
 }
 
 func (n *step) stop(r Request) {
-	if !n.busy() {
-		n.say(r, "Nothing is running here, so there is nothing to stop.")
-		return
-	}
+	dropped := len(n.Waiting) > 0
 	n.Waiting = nil
-	n.halt(r.By.Login)
+	switch {
+	case n.busy():
+		n.halt(r.By.Login)
+	case dropped:
+		n.say(r, "The turn had ended already. What was waiting behind it is dropped.")
+	default:
+		n.say(r, "Nothing is running here, so there is nothing to stop.")
+	}
 }
 
-// halt ends the running turn as soon as its effect in the box has let go.
+// halt ends the running turn as soon as its effect in the box has let go, and
+// at once when that waits to be tried again.
 func (n *step) halt(by string) {
 	if n.Turn.Stopping == "" {
 		n.Turn.Stopping = by
+	}
+	for i := range n.Pending {
+		if p := &n.Pending[i]; p.Kind == Prepare || p.Kind == Run {
+			p.Due = time.Time{}
+		}
 	}
 }
 
@@ -328,8 +372,8 @@ func (n *step) setBudget(r Request) {
 
 func (n *step) ready(r Request) {
 	switch {
-	case n.PR == nil:
-		n.say(r, "There is no pull request yet that could be marked ready.")
+	case n.PR == nil || n.Closed:
+		n.say(r, "There is no open pull request yet that could be marked ready.")
 	case !n.PR.Draft:
 		n.say(r, "The pull request is ready for review already.")
 	default:
@@ -346,14 +390,22 @@ func (n *step) taken() {
 	}
 }
 
-// closed: the issue or pull request was closed. Nobody waits for the work.
-func (n *step) closed() {
-	n.Waiting = nil
-	if n.busy() {
-		n.halt("closed")
+// closed: a pull request was closed or merged. Unless it is one of the past,
+// nobody waits for the work.
+func (n *step) closed(number int) {
+	if n.PR == nil || number != 0 && number != n.PR.Number {
+		return
 	}
-	n.Rests = n.now.Add(-n.policy.IdleDestroy)
+	n.Waiting, n.Closed = nil, true
+	if n.busy() {
+		n.halt(byClosing)
+		return
+	}
+	n.expire()
 }
+
+// expire lets the box go at once.
+func (n *step) expire() { n.Rests = n.now.Add(-n.policy.IdleDestroy) }
 
 func (n *step) poisoned(e Event) {
 	if e.Request != nil {

@@ -138,11 +138,11 @@ func pullClosed(r *Receiver, guid string, p payload) (string, []session.Delivery
 	if p.pull.get("merged").Bool() {
 		why = "merged"
 	}
-	number, closed := p.pull.get("id").Int(), moment(p.pull.get("closed_at"))
+	pull, closed := p.pull.get("id").Int(), moment(p.pull.get("closed_at"))
 	return outcomeAccepted, []session.Delivery{{
 		Session: id,
-		Keys:    []string{"gh:" + guid, fmt.Sprintf("gh:closed:%d:%d", number, closed.Unix())},
+		Keys:    []string{"gh:" + guid, fmt.Sprintf("gh:closed:%d:%d", pull, closed.Unix())},
 		Keep:    keepKeys,
-		Event:   session.Event{V: session.EventVersion, Kind: session.Closed, Delivery: guid, Closed: why},
+		Event:   session.Event{V: session.EventVersion, Kind: session.Closed, Delivery: guid, Closed: why, PR: int(p.pull.get("number").Int())},
 	}}, nil
 }

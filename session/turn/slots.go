@@ -16,14 +16,20 @@ type slots struct {
 	mu        sync.Mutex
 	max       int
 	perPerson int // zero: no limit
-	held      map[session.ID]claim
+	held      map[session.ID]holding
 	waiting   []*waiter
 }
 
-// claim is what a session asks for: a place for a person's turn, until when at
-// most.
+// claim is what a session asks for: a place for a person's turn, for how long
+// at most once it has it.
 type claim struct {
 	id     session.ID
+	person string
+	keep   time.Duration
+}
+
+// holding is a place that is taken.
+type holding struct {
 	person string
 	until  time.Time
 }
@@ -37,11 +43,11 @@ type waiter struct {
 }
 
 func newSlots(limit, perPerson int) *slots {
-	return &slots{max: limit, perPerson: perPerson, held: map[session.ID]claim{}}
+	return &slots{max: limit, perPerson: perPerson, held: map[session.ID]holding{}}
 }
 
 // acquire returns once the session has a place, which it keeps until release,
-// or until the time given: a session whose lease went elsewhere cannot release
+// or for the time given: a session whose lease went elsewhere cannot release
 // it. Acquiring what is held already returns at once.
 func (s *slots) acquire(ctx context.Context, c claim, place func(int)) error {
 	w, ok := s.enter(c)
@@ -65,12 +71,25 @@ func (s *slots) acquire(ctx context.Context, c claim, place func(int)) error {
 	}
 }
 
+// hold gives the session a place even when none is free: its agent is at work
+// already, set to it by an earlier process perhaps, and has to be watched.
+func (s *slots) hold(c claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.take(c)
+}
+
+// take is called with the lock held.
+func (s *slots) take(c claim) {
+	s.held[c.id] = holding{person: c.person, until: time.Now().Add(c.keep)}
+}
+
 func (s *slots) enter(c claim) (*waiter, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.expire()
 	if _, again := s.held[c.id]; again {
-		s.held[c.id] = c
+		s.take(c)
 		return nil, true
 	}
 	w := &waiter{claim: c, news: make(chan int, 1)}
@@ -115,7 +134,7 @@ func (s *slots) grant() {
 			continue
 		}
 		s.waiting = slices.Delete(s.waiting, i, i+1)
-		s.held[w.id] = w.claim
+		s.take(w.claim)
 		w.hear(0)
 	}
 }
@@ -123,8 +142,8 @@ func (s *slots) grant() {
 // full: the person has as many places as one may have.
 func (s *slots) full(person string) bool {
 	n := 0
-	for _, c := range s.held {
-		if c.person == person {
+	for _, h := range s.held {
+		if h.person == person {
 			n++
 		}
 	}
@@ -133,8 +152,8 @@ func (s *slots) full(person string) bool {
 
 func (s *slots) expire() {
 	now := time.Now()
-	for id, c := range s.held {
-		if now.After(c.until) {
+	for id, h := range s.held {
+		if now.After(h.until) {
 			delete(s.held, id)
 		}
 	}

@@ -15,22 +15,21 @@ func TestSlotsServeInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, 0)
-		far := time.Now().Add(time.Hour)
-		if err := s.acquire(t.Context(), claim{id: "a", until: far}, nil); err != nil {
+		if err := s.acquire(t.Context(), claim{id: "a", keep: time.Hour}, nil); err != nil {
 			t.Fatal(err)
 		}
 		var order []session.ID
 		places := map[session.ID][]int{}
 		for _, id := range []session.ID{"b", "c"} {
 			go func() {
-				if err := s.acquire(t.Context(), claim{id: id, until: far}, func(n int) { places[id] = append(places[id], n) }); err != nil {
+				if err := s.acquire(t.Context(), claim{id: id, keep: time.Hour}, func(n int) { places[id] = append(places[id], n) }); err != nil {
 					t.Error(err)
 				}
 				order = append(order, id)
 			}()
 			synctest.Wait()
 		}
-		if err := s.acquire(t.Context(), claim{id: "a", until: far}, nil); err != nil { // held: at once
+		if err := s.acquire(t.Context(), claim{id: "a", keep: time.Hour}, nil); err != nil { // held: at once
 			t.Fatal(err)
 		}
 		s.release("a")
@@ -51,9 +50,8 @@ func TestSlotsLetOthersPassWhoHasEnough(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(3, 1)
-		far := time.Now().Add(time.Hour)
 		got := make(chan session.ID, 4)
-		for _, c := range []claim{{"1", "alice", far}, {"2", "alice", far}, {"3", "bob", far}} {
+		for _, c := range []claim{{"1", "alice", time.Hour}, {"2", "alice", time.Hour}, {"3", "bob", time.Hour}} {
 			go func() {
 				if err := s.acquire(t.Context(), c, func(int) {}); err != nil {
 					t.Error(err)
@@ -76,20 +74,63 @@ func TestSlotsLetGoOfWhoLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlots(1, 0)
-		if err := s.acquire(t.Context(), claim{id: "a", until: time.Now().Add(time.Minute)}, nil); err != nil {
+		if err := s.acquire(t.Context(), claim{id: "a", keep: time.Minute}, nil); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		left := make(chan error)
-		go func() { left <- s.acquire(ctx, claim{id: "b", until: time.Now().Add(time.Hour)}, func(int) {}) }()
+		go func() { left <- s.acquire(ctx, claim{id: "b", keep: time.Hour}, func(int) {}) }()
 		synctest.Wait()
 		cancel(session.ErrStopRequested)
 		if err := <-left; !errors.Is(err, session.ErrStopRequested) {
 			t.Errorf("left with %v", err)
 		}
 		time.Sleep(2 * time.Minute) // a's owner vanished
-		if err := s.acquire(t.Context(), claim{id: "c", until: time.Now().Add(time.Hour)}, nil); err != nil {
+		if err := s.acquire(t.Context(), claim{id: "c", keep: time.Hour}, nil); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestSlotsMakeRoomForWhatIsAtWorkAlready(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1, 0)
+		if err := s.acquire(t.Context(), claim{id: "a", keep: time.Hour}, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.hold(claim{id: "b", keep: time.Hour}) // an earlier process began it
+		got := make(chan error, 1)
+		go func() { got <- s.acquire(t.Context(), claim{id: "c", keep: time.Hour}, func(int) {}) }()
+		synctest.Wait()
+		s.release("a")
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Error("a third has a place while there is one too many")
+		default:
+		}
+		s.release("b")
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestSlotsCountFromWhenAPlaceIsGiven(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1, 0)
+		s.hold(claim{id: "a", keep: time.Hour})
+		got := make(chan error, 1)
+		go func() { got <- s.acquire(t.Context(), claim{id: "b", keep: time.Minute}, func(int) {}) }()
+		time.Sleep(50 * time.Minute)
+		s.release("a")
+		if err := <-got; err != nil {
+			t.Fatal(err)
+		}
+		if s.expire(); len(s.held) != 1 {
+			t.Error("who waited for long lost the place at once")
 		}
 	})
 }

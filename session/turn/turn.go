@@ -107,15 +107,26 @@ func processName(kind string) string { return kind + "-" + rand.Text()[:12] }
 // turnKey names the turn in grants and accounts.
 func turnKey(s session.State) string { return strconv.Itoa(s.Turn.N) }
 
+// publishing is how long a turn may go on after its deadline, to bring home what
+// the agent left.
+const publishing = 30 * time.Minute
+
+// setUp is how long preparing a box may take, once there is a place for it.
+const setUp = 2 * time.Hour
+
 // slot waits for a place to work, telling the thread where in the queue it is.
 func (w *Worker) slot(ctx context.Context, job session.Job) error {
-	t := job.State.Turn
-	c := claim{id: job.State.ID, until: t.Deadline.Add(30 * time.Minute)} // publishing comes after the deadline
-	if len(t.Requests) > 0 {
-		c.person = t.Requests[0].By.Login
+	tell := func(place int) { job.Progress(session.Progress{Place: place, Usage: job.State.Turn.Progress.Usage}) }
+	return w.slots.acquire(ctx, place(job.State, setUp), tell)
+}
+
+// place is what a turn asks for.
+func place(s session.State, keep time.Duration) claim {
+	c := claim{id: s.ID, keep: keep}
+	if len(s.Turn.Requests) > 0 {
+		c.person = s.Turn.Requests[0].By.Login
 	}
-	tell := func(place int) { job.Progress(session.Progress{Place: place, Usage: t.Progress.Usage}) }
-	return w.slots.acquire(ctx, c, tell)
+	return c
 }
 
 // prepare makes or finds the box, checks the repository out, and starts the
@@ -179,8 +190,17 @@ func (w *Worker) grant(s session.State) broker.Grant {
 		Session: string(s.ID), Turn: turnKey(s),
 		Repo: s.Repo.Name, RepoKey: s.Repo.Key, Push: "refs/heads/" + s.Branch,
 		Models: []string{s.Turn.Model}, Calls: w.Calls, BudgetUSD: s.Turn.Budget,
-		Expires: s.Turn.Deadline.Add(30 * time.Minute),
+		Expires: expiry(*s.Turn),
 	}
+}
+
+// expiry is when the rights of a turn end by themselves. Its clock starts when
+// the box is ready, which may be long after it was asked for.
+func expiry(t session.Turn) time.Time {
+	if t.Stage == session.Preparing {
+		return time.Now().Add(setUp)
+	}
+	return t.Deadline.Add(publishing)
 }
 
 func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
@@ -212,9 +232,7 @@ func (w *Worker) keepAlive(ctx context.Context, id string) (stop func()) {
 
 // run gives the agent the turn's requests and watches it to the end.
 func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, error) {
-	if err := w.slot(ctx, job); err != nil {
-		return session.Performed{}, fmt.Errorf("wait for a place: %w", err)
-	}
+	w.slots.hold(place(job.State, time.Until(job.State.Turn.Deadline)+publishing))
 	out, err := w.supervise(ctx, job)
 	if err == nil {
 		return session.Performed{Turn: &out}, nil
