@@ -116,6 +116,41 @@ func TestStopReachesTheRunningTurn(t *testing.T) {
 	})
 }
 
+// TestStopThatACrashCutShort: the next process stops the agent, which it did not
+// start, before it says so.
+func TestStopThatACrashCutShort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(memory.New())
+		s.perform[session.Run] = func(ctx context.Context, job session.Job) (session.Performed, error) {
+			<-ctx.Done()
+			if job.Repeat && errors.Is(context.Cause(ctx), session.ErrStopRequested) {
+				return session.Performed{Turn: &session.Outcome{Ending: session.Stopped, Served: 1}}, nil
+			}
+			time.Sleep(time.Second) // in the middle of it the process ends
+			return session.Performed{}, session.ErrShutdown
+		}
+		s.open(t.Context(), s.store)
+		asks(t, s.store, "c1", session.Instruct, "fix it")
+		time.Sleep(time.Minute)
+		asks(t, s.store, "c2", session.Stop, "")
+		time.Sleep(500 * time.Millisecond)
+		s.close(t)
+		if got := s.state(t).Turn; got.Stopping == "" || got.Stage != session.Running {
+			t.Fatalf("the turn is %s, stopping %q", got.Stage, got.Stopping)
+		}
+		s.open(t.Context(), s.store)
+		time.Sleep(time.Minute)
+		if s.times(session.Run) != 2 {
+			t.Errorf("the agent was reached for %d times", s.times(session.Run))
+		}
+		if got := s.state(t).Turn; got.Stage != session.Ended || got.Outcome.Ending != session.Stopped {
+			t.Errorf("the turn is %s, %+v", got.Stage, got.Outcome)
+		}
+		s.close(t)
+	})
+}
+
 func TestShutdownLeavesTheTurnRunning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
