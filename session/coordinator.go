@@ -281,8 +281,8 @@ func (c *coordinator) untilTick() time.Duration {
 	if c.boxIsDue() {
 		d = 0
 	}
-	if c.dirty {
-		d = min(d, saveEvery-time.Since(c.saved))
+	if c.dirty { // nothing may begin before that is saved
+		d = saveEvery - time.Since(c.saved)
 	}
 	return max(d, time.Millisecond)
 }

@@ -27,13 +27,14 @@ func (n *step) broke(f Failed) {
 }
 
 func (n *step) again(e Effect, f Failed) bool {
-	if !f.Again || f.Lost || n.now.Sub(e.Since) > giveUp {
+	if !f.Again || f.Lost && e.Kind != Prepare || n.now.Sub(e.Since) > giveUp {
 		return false
 	}
-	if e.By == Worker {
-		return e.Attempts < maxWorkerAttempts && (n.Turn == nil || n.Turn.Stopping == "")
+	if e.By != Worker {
+		return true
 	}
-	return true
+	stopping := n.Turn != nil && n.Turn.Stopping != "" && (e.Kind == Prepare || e.Kind == Run)
+	return e.Attempts < maxWorkerAttempts && !stopping
 }
 
 // gaveUp draws the consequences, so that no turn waits for what never comes.
@@ -68,6 +69,7 @@ func (n *step) turnBroke(e Effect, f Failed) {
 		n.publish()
 	case f.Lost && e.Kind == Run && t.Prepares < maxPrepares:
 		n.Box, n.Conversation = "", ""
+		t.Outcome = nil // what an earlier run brought is gone: all is said again
 		n.prepare()
 	case e.Kind == Run && !f.Lost:
 		t.Outcome = &crash
@@ -159,10 +161,12 @@ func (n *step) settle() {
 		return
 	}
 	t.Told = true
-	t.Context = ""
 	t.Progress = Progress{}
 	if o := t.Outcome; o != nil {
 		t.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage}
+	}
+	if t.Outcome == nil || t.Outcome.Ending == Completed { // else a retry is likely, and an operator's has no other context
+		t.Context = ""
 	}
 	t.Requests, t.Forgotten = t.keepForRetry()
 }

@@ -22,6 +22,9 @@ func (n *step) begin(a Admitted) {
 	budget := n.policy.BudgetUSD
 	if n.Budget > 0 {
 		budget = n.Budget
+		if most := n.policy.MaxBudgetUSD; most > 0 { // it may have been lowered since
+			budget = min(budget, most)
+		}
 	}
 	n.Turns++
 	n.Turn = &Turn{
@@ -234,11 +237,10 @@ func (n *step) supersede(by string) {
 	})
 }
 
-// end finishes a turn that never came to publishing.
+// end finishes a turn that never came to publishing. Whatever an earlier run of
+// it achieved is lost.
 func (n *step) end(o Outcome) {
-	if n.Turn.Outcome == nil {
-		n.Turn.Outcome = &o
-	}
+	n.Turn.Outcome = &o
 	n.finish()
 }
 
@@ -256,7 +258,7 @@ func (n *step) finish() {
 	}
 	n.add(Effect{Kind: Close, By: Worker, Text: strconv.Itoa(t.N)}, n.cause()...)
 	n.replies()
-	if t.Finish && t.Outcome.Ending == Completed && n.PR != nil && n.PR.Draft {
+	if t.Finish && t.Stopping == "" && t.Outcome.Ending == Completed && n.PR != nil && n.PR.Draft {
 		n.add(Effect{Kind: MarkReady, By: n.Repo.Platform}, n.cause()...)
 	}
 }
@@ -327,6 +329,9 @@ func (n *step) moved(p Progress) {
 		n.Rests = p.Active
 	}
 	p.Conversation, p.Active = "", time.Time{}
+	if p.Usage == (Usage{}) { // while another box is prepared
+		p.Usage = n.Turn.Progress.Usage
+	}
 	n.Turn.Progress = p
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -269,7 +270,7 @@ func (n *step) instruct(a Admitted) {
 		n.say(a.Request, problem)
 	case n.over():
 		n.begin(a)
-	case n.steerable():
+	case n.steerable(a, model):
 		n.Turn.Requests = append(n.Turn.Requests, a.Request)
 		if a.Model != "" {
 			n.Turn.Model = model
@@ -286,10 +287,18 @@ func (n *step) over() bool {
 	return n.Turn == nil || n.Turn.Stage == Ended && !n.telling()
 }
 
-// steerable: what is asked now can still reach the agent in this turn.
-func (n *step) steerable() bool {
+// steerable: what is asked now can still reach the agent in this turn. A run
+// keeps its model, and one that was not begun to finish has not seen what a
+// pull request lacks.
+func (n *step) steerable(a Admitted, model string) bool {
 	t := n.Turn
-	return (t.Stage == Preparing || t.Stage == Running) && t.Stopping == "" && len(t.Requests) < maxLegs
+	switch {
+	case t.Stopping != "" || len(t.Requests) >= maxLegs, a.Verb == Finish && !t.Finish:
+		return false
+	case t.Stage == Running:
+		return a.Model == "" || model == t.Model
+	}
+	return t.Stage == Preparing
 }
 
 func (n *step) retry(r Request, context string) {
@@ -307,7 +316,7 @@ func (n *step) retry(r Request, context string) {
 
 // anew is all that the last turn was asked, asked anew by r.
 func (n *step) anew(r Request, context string) Admitted {
-	a := Admitted{Context: context}
+	a := Admitted{Context: firstNonEmpty(context, n.Turn.Context)}
 	for i, last := range n.Turn.Requests {
 		last.ID, last.Thread, last.Ref, last.At = r.ID, r.Thread, r.Ref, r.At
 		if i == 0 {
@@ -323,7 +332,7 @@ func (n *step) anew(r Request, context string) Admitted {
 
 func (n *step) stop(r Request) {
 	dropped := len(n.Waiting) > 0
-	n.Waiting = nil
+	n.dismiss("`" + printable(r.By.Login) + "` said stop")
 	switch {
 	case n.busy():
 		n.halt(r.By.Login)
@@ -332,6 +341,14 @@ func (n *step) stop(r Request) {
 	default:
 		n.say(r, "Nothing is running here, so there is nothing to stop.")
 	}
+}
+
+// dismiss drops what waits, and tells whoever waits for it.
+func (n *step) dismiss(why string) {
+	for _, w := range n.Waiting {
+		n.say(w.Request, why+" before I began with this, so I dropped it. Ask again if it is still wanted.")
+	}
+	n.Waiting = nil
 }
 
 // halt ends the running turn as soon as its effect in the box has let go, and
@@ -360,7 +377,7 @@ func (n *step) setModel(r Request) {
 func (n *step) setBudget(r Request) {
 	usd, err := strconv.ParseFloat(strings.TrimPrefix(r.Text, "$"), 64)
 	switch {
-	case err != nil || usd <= 0:
+	case err != nil || !(usd > 0) || math.IsInf(usd, 0): // not a number is not above zero
 		n.say(r, "A budget is a positive amount in USD, such as `/ship budget 5`.")
 	case n.policy.MaxBudgetUSD > 0 && usd > n.policy.MaxBudgetUSD:
 		n.say(r, fmt.Sprintf("The most that I may spend on a turn here is $%.2f. Whoever runs me can raise `limits.max_budget_usd`.", n.policy.MaxBudgetUSD))
@@ -396,7 +413,8 @@ func (n *step) closed(number int) {
 	if n.PR == nil || number != 0 && number != n.PR.Number {
 		return
 	}
-	n.Waiting, n.Closed = nil, true
+	n.dismiss("The pull request was closed")
+	n.Closed = true
 	if n.busy() {
 		n.halt(byClosing)
 		return
