@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -29,6 +32,14 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "serve" && os.Args[2] == "--hostname" {
 		fakeAgentMain(os.Args[2:])
+	}
+	// What tests do here is wait for other processes, so more of them may be
+	// under way than there are cores.
+	flag.Parse()
+	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
+		if err := p.Value.Set("8"); err != nil {
+			panic(err)
+		}
 	}
 	code := m.Run()
 	if built.dir != "" {
@@ -295,6 +306,7 @@ func (r *rig) deliver(d githubtest.Delivery) {
 func (r *rig) send(d githubtest.Delivery) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
+	d.Header = d.Header.Clone() // several may be sent at once
 	status, err := githubtest.Deliver(ctx, "http://"+r.addr+"/webhooks/github", d.Sign(rigSecret))
 	if err != nil {
 		return 0
@@ -328,7 +340,7 @@ func (r *rig) ended(number int, limit time.Duration) string {
 
 func (r *rig) quiet() bool {
 	for _, s := range r.states() {
-		if s.Turn != nil && !s.Turn.Told {
+		if s.Turn != nil && s.Turn.Stage != session.Ended {
 			return false
 		}
 		for _, e := range s.Pending {
