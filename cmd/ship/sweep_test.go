@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ship/sandbox/agent/modeltest"
 )
 
 // sweepAtOnce is how many killed ships wait for their leases at the same time:
@@ -43,10 +45,22 @@ func TestSweep(t *testing.T) {
 	wg.Wait()
 }
 
+// sweepOptions runs the fake agent, or with SHIP_TEST_SWEEP=real the real one,
+// which takes a small machine a quarter of an hour.
+func sweepOptions() rigOptions {
+	if os.Getenv("SHIP_TEST_SWEEP") != "real" {
+		return rigOptions{}
+	}
+	return rigOptions{opencode: true, script: modeltest.Steps(
+		modeltest.Use(modeltest.Bash("sleep 1; echo fix-the-widgets >> WORK.md")),
+		modeltest.Say("The widgets turn."),
+	)}
+}
+
 // cleanRun plays the story without a fault.
 func cleanRun(t *testing.T) (world string, points []string) {
 	t.Helper()
-	r := newRig(t, rigOptions{})
+	r := newRig(t, sweepOptions())
 	trace := filepath.Join(r.dir, "points")
 	r.start("SHIP_TEST_POINTS=" + trace)
 	r.deliver(r.says(r.issue, "/ship fix the widgets"))
@@ -63,7 +77,7 @@ func cleanRun(t *testing.T) (world string, points []string) {
 
 // killedRun plays it with one SIGKILL.
 func killedRun(t *testing.T, n int, want string) {
-	r := newRig(t, rigOptions{})
+	r := newRig(t, sweepOptions())
 	r.start(fmt.Sprintf("SHIP_TEST_KILL_AT=%d", n))
 	d := r.says(r.issue, "/ship fix the widgets")
 	accepted := r.send(d) == http.StatusOK
