@@ -348,6 +348,11 @@ func (c *coordinator) abandon(err error) error {
 // finished, and the session is due at once for the next owner.
 func (c *coordinator) drain(ctx context.Context) error {
 	c.jobs.cancelWorkers(ErrShutdown)
+	if len(c.jobs.running) > 0 { // the lease must outlast what is waited for
+		if err := c.renew(ctx); err != nil {
+			return c.abandon(err)
+		}
+	}
 	c.jobs.collect(time.Now().Add(drainTime), c.result)
 	c.jobs.cancelAll(ErrShutdown)
 	c.jobs.collect(time.Now().Add(time.Second), c.result)

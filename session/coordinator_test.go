@@ -179,6 +179,31 @@ func TestShutdownLeavesTheTurnRunning(t *testing.T) {
 	})
 }
 
+// TestShutdownKeepsWhatIsSaidMeanwhile: the lease lasts as long as the process
+// waits for what is under way, so that what came of it is known.
+func TestShutdownKeepsWhatIsSaidMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(memory.New())
+		s.perform[session.Acknowledge] = func(context.Context, session.Job) (session.Performed, error) {
+			time.Sleep(12 * time.Second)
+			return session.Performed{}, nil
+		}
+		s.open(t.Context(), s.store)
+		asks(t, s.store, "c1", session.Help, "")
+		time.Sleep(4900 * time.Millisecond)
+		s.close(t)
+		if due, err := s.store.Due(t.Context(), 10); err != nil || len(due) != 1 {
+			t.Errorf("nobody can go on at once: %v, %v", due, err)
+		}
+		for _, e := range s.state(t).Pending {
+			if e.Kind == session.Acknowledge {
+				t.Error("it was acknowledged, and nobody knows")
+			}
+		}
+	})
+}
+
 // frozen is a store that does not answer one process for a while.
 type frozen struct {
 	*memory.Store
