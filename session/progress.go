@@ -192,7 +192,7 @@ func (n *step) ran(o Outcome) {
 		n.run()
 		return
 	}
-	if o.Ending == Stopped && t.Outcome.Say == "" {
+	if o.Ending == Stopped && t.Stopping != "" { // who it was, the agent cannot know
 		t.Outcome.Say = n.stopped()
 	}
 	n.publish()
