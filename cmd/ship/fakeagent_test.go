@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -15,7 +16,9 @@ import (
 // that the driver uses. The sweeps start it in real boxes in place of the real
 // one, which takes a minute of a small machine for what this does in a second.
 // It works without a model: each prompt adds a line to a file, and a prompt
-// that it hears twice adds two.
+// that it hears twice adds two. Of a prompt's first line it understands a word:
+// with "SLOWLY" it works until it is stopped, with "WHY" it only answers, with
+// "FAIL" its model refuses.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -23,6 +26,8 @@ type fakeAgent struct {
 	seen     map[string]bool
 	busy     int
 	work     time.Duration
+	// aborted is closed when what is under way is to end.
+	aborted chan struct{}
 }
 
 // fakeAgentMain serves until it is killed. Its arguments are those of
@@ -31,7 +36,7 @@ func fakeAgentMain(args []string) {
 	fs := flag.NewFlagSet("serve", flag.ExitOnError)
 	host, port := fs.String("hostname", "", ""), fs.String("port", "", "")
 	_ = fs.Parse(args)
-	a := &fakeAgent{seen: map[string]bool{}, work: 1500 * time.Millisecond}
+	a := &fakeAgent{seen: map[string]bool{}, aborted: make(chan struct{}), work: 1500 * time.Millisecond}
 	fmt.Printf("opencode server listening on http://%s:%s\n", *host, *port)
 	fmt.Fprintln(os.Stderr, http.ListenAndServe(*host+":"+*port, a.handler()))
 	os.Exit(1)
@@ -48,7 +53,7 @@ func (a *fakeAgent) handler() http.Handler {
 	mux.HandleFunc("GET /session/{id}/message", func(w http.ResponseWriter, _ *http.Request) { a.list(w, &a.messages) })
 	mux.HandleFunc("GET /session/{id}/message/{message}", a.message)
 	mux.HandleFunc("POST /session/{id}/prompt_async", a.prompt)
-	mux.HandleFunc("POST /session/{id}/abort", func(w http.ResponseWriter, _ *http.Request) { reply(w, true) })
+	mux.HandleFunc("POST /session/{id}/abort", a.abort)
 	for _, empty := range []string{"GET /permission", "GET /question", "GET /session/{id}/children"} {
 		mux.HandleFunc(empty, func(w http.ResponseWriter, _ *http.Request) { reply(w, []string{}) })
 	}
@@ -119,34 +124,73 @@ func (a *fakeAgent) prompt(w http.ResponseWriter, r *http.Request) {
 	for _, p := range in.Parts {
 		text += p.Text
 	}
-	go a.answer(in.MessageID, text)
+	go a.answer(in.MessageID, text, a.aborted)
+}
+
+func (a *fakeAgent) abort(w http.ResponseWriter, _ *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.aborted)
+	a.aborted = make(chan struct{})
+	reply(w, true)
 }
 
 // add appends a message; the lock is held.
-func (a *fakeAgent) add(id, role, finish string, parts []any) {
+func (a *fakeAgent) add(id, role, finish string, parts []any) map[string]any {
 	if parts == nil {
 		parts = []any{}
 	}
-	a.messages = append(a.messages, map[string]any{"parts": parts, "info": map[string]any{
+	info := map[string]any{
 		"id": id, "role": role, "finish": finish, "time": map[string]any{"created": len(a.messages) + 1, "completed": len(a.messages) + 1},
-	}})
+	}
+	a.messages = append(a.messages, map[string]any{"parts": parts, "info": info})
+	return info
 }
 
 // answer works for a while and leaves a line in the repository.
-func (a *fakeAgent) answer(id, text string) {
-	time.Sleep(a.work)
+func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	line, _, _ := strings.Cut(text, "\n")
-	f, err := os.OpenFile("WORK.md", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		_, err = fmt.Fprintln(f, line)
-		_ = f.Close()
-	}
 	said := "Did: " + line
-	if err != nil {
-		said = err.Error()
+	var failure map[string]any
+	select {
+	case <-aborted:
+		failure = map[string]any{"name": "MessageAbortedError", "data": map[string]any{}}
+	case <-a.worked(line):
+	}
+	switch {
+	case failure != nil || strings.Contains(line, "WHY"):
+	case strings.Contains(line, "FAIL"):
+		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": "no", "statusCode": 400}}
+	default:
+		if err := leave(line); err != nil {
+			said = err.Error()
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.busy--
-	a.add("msg_answer_"+id, "assistant", "stop", []any{map[string]any{"id": "p", "type": "text", "text": said}})
+	info := a.add("msg_answer_"+id, "assistant", "stop", []any{map[string]any{"id": "p", "type": "text", "text": said}})
+	if failure != nil {
+		info["error"] = failure
+	}
+}
+
+// worked is when the work on a line is done. What is done slowly leaves a line
+// at its start.
+func (a *fakeAgent) worked(line string) <-chan time.Time {
+	if !strings.Contains(line, "SLOWLY") {
+		return time.After(a.work)
+	}
+	_ = leave("began: " + line) // the test sees that it is missing
+	return nil
+}
+
+// leave writes a line down in the repository.
+func leave(line string) error {
+	f, err := os.OpenFile("WORK.md", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, line)
+	return errors.Join(err, f.Close())
 }
