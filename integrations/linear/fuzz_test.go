@@ -1,0 +1,80 @@
+package linear
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"ship/bot"
+)
+
+var validSession = regexp.MustCompile(`^ln\.[A-Za-z0-9-]{1,64}$`)
+
+func FuzzReceive(f *testing.F) {
+	for _, e := range []object{
+		delegated(), mentioned("@ship [repo=a/b] fix it"), promptedWith(content("/ship budget 10")),
+		promptedWith(object{"signal": "stop"}), event(eventApp, "revoked"),
+		event(eventNotification, "issueUnassignedFromYou").with(object{"notification": object{"id": "n", "issueId": "i"}}),
+	} {
+		f.Add([]byte(text(f, e)))
+	}
+	examples, err := filepath.Glob(filepath.Join("..", "..", "..", "shared", "data", "webhooks", "linear", "*.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range examples {
+		body, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	r := receiver(f, nil)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		h := http.Header{}
+		h.Set(headerDelivery, deliveryID)
+		h.Set(headerSignature, sign(secret, body))
+		got, err := r.Receive(t.Context(), h, body)
+		if err != nil {
+			if !errors.Is(err, bot.ErrForged) && !errors.Is(err, bot.ErrMalformed) {
+				t.Error(err)
+			}
+			return
+		}
+		if got.Outcome == "" || got.Delivery != deliveryID {
+			t.Errorf("got %+v", got)
+		}
+		for _, d := range got.Deliveries {
+			if !validSession.MatchString(string(d.Session)) || len(d.Keys) != 2 {
+				t.Errorf("session %q with keys %q", d.Session, d.Keys)
+			}
+			q := d.Event.Request
+			if th, err := parseThread(q.Thread.Key); err != nil || th.id() != d.Session {
+				t.Errorf("thread %q: %v", q.Thread.Key, err)
+			}
+			if r, err := parseRef(q.Ref); err != nil || r.String() != q.Ref {
+				t.Errorf("ref %q: %v", q.Ref, err)
+			}
+			if len(q.Text) > maxText || len(q.Quote) > maxQuote || q.Verb == "" || q.By.Login == "" {
+				t.Errorf("request %+v", q)
+			}
+		}
+	})
+}
+
+func FuzzKeys(f *testing.F) {
+	for _, s := range []string{org + "/" + sessionID + "/" + issueID, "a/b/", "a/b", "//", activityID + "/" + commentID, activityID + "/", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if th, err := parseThread(s); err == nil && th.key() != s {
+			t.Errorf("thread %q became %q", s, th.key())
+		}
+		if r, err := parseRef(s); err == nil && r.String() != s {
+			t.Errorf("ref %q became %q", s, r)
+		}
+	})
+}

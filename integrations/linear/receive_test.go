@@ -1,0 +1,459 @@
+package linear
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ship/bot"
+	"ship/session"
+	"ship/session/memory"
+)
+
+const (
+	secret     = "the webhook's secret"
+	deliveryID = "72d3162e-cc78-41e3-81ab-4c9367dc0958"
+	org        = "6f0f1a52-0000-4000-8000-000000000001"
+	sessionID  = "6f0f1a52-0000-4000-8000-000000000003"
+	issueID    = "6f0f1a52-0000-4000-8000-000000000004"
+	appID      = "6f0f1a52-0000-4000-8000-000000000010"
+	ada        = "6f0f1a52-0000-4000-8000-000000000011"
+	activityID = "6f0f1a52-0000-4000-8000-000000000030"
+	commentID  = "6f0f1a52-0000-4000-8000-000000000006"
+)
+
+// now is when the webhooks below are sent.
+var now = time.UnixMilli(1794787200000).UTC()
+
+func sign(secret string, body []byte) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func receiver(t testing.TB, notes Notebook) *Receiver {
+	t.Helper()
+	r, err := NewReceiver(ReceiverConfig{Secrets: []string{secret}, Now: func() time.Time { return now }, Notes: notes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// object is JSON on its way to be sent.
+type object map[string]any
+
+func (o object) with(more object) object {
+	for k, v := range more {
+		o[k] = v
+	}
+	return o
+}
+
+func (o object) sign(t testing.TB) (http.Header, []byte) {
+	t.Helper()
+	body, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := http.Header{}
+	h.Set(headerDelivery, deliveryID)
+	h.Set(headerSignature, sign(secret, body))
+	return h, body
+}
+
+func event(kind, action string) object {
+	return object{
+		"type": kind, "action": action, "createdAt": "2026-11-16T00:00:00.000Z",
+		"organizationId": org, "appUserId": appID, "webhookTimestamp": now.UnixMilli(),
+	}
+}
+
+func human() object { return object{"id": ada, "name": "Ada Human", "email": "ada@acme.example"} }
+
+func delegated() object {
+	return event(eventSession, "created").with(object{
+		"agentSession": object{
+			"id": sessionID, "creatorId": ada, "creator": human(), "issueId": issueID,
+			"comment": object{"id": "c0", "body": "This thread is for an agent session.", "userId": nil},
+		},
+		"promptContext": "<issue identifier=\"ENG-42\">…</issue>",
+	})
+}
+
+func mentioned(body string) object {
+	e := delegated()
+	e["agentSession"].(object)["comment"] = object{"id": commentID, "body": body, "userId": ada}
+	return e
+}
+
+func promptedWith(a object) object {
+	said := object{"id": activityID, "userId": ada, "user": human(), "sourceCommentId": commentID}
+	return event(eventSession, "prompted").with(object{
+		"agentSession": object{"id": sessionID, "issueId": issueID}, "agentActivity": said.with(a),
+	})
+}
+
+func content(body string) object {
+	return object{"content": object{"type": "prompt", "body": body}}
+}
+
+var byAda = session.Person{Login: ada, Name: "Ada Human", Email: "ada@acme.example"}
+
+// asked is the request that most webhooks below make.
+func asked(verb session.Verb, text string) session.Request {
+	return session.Request{
+		Thread: session.Thread{Platform: Platform, Key: org + "/" + sessionID + "/" + issueID},
+		By:     byAda, Verb: verb, Text: text, At: now,
+	}
+}
+
+func firstly(r session.Request) session.Request {
+	r.ID, r.Quote = "ln-s"+sessionID, "<issue identifier=\"ENG-42\">…</issue>"
+	return r
+}
+
+func later(r session.Request) session.Request {
+	r.ID, r.Ref = "ln-a"+activityID, activityID+"/"+commentID
+	return r
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	withRepo := asked(session.Instruct, "fix it")
+	withRepo.Repo = "acme/widgets"
+	stranger := delegated()
+	stranger["agentSession"].(object)["comment"] = object{"id": commentID, "body": "@ship delete it all", "userId": "someone-else"}
+	elsewhere := mentioned("@ship stop")
+	elsewhere["agentSession"].(object)["sourceCommentId"] = "another"
+	root := mentioned("@ship stop").with(object{"previousComments": []object{{"id": commentID, "body": "@ship stop", "userId": ada}}})
+	nobody := delegated()
+	nobody["agentSession"].(object)["creator"], nobody["agentSession"].(object)["creatorId"] = nil, nil
+	byNobody := firstly(asked(session.Instruct, ""))
+	byNobody.By = session.Person{Login: automation}
+	guided := mentioned("@ship fix it").with(object{"guidance": []object{
+		{"body": "Run the linter.", "origin": object{"type": "Team", "team": object{"name": "Engi\nneering"}}},
+		{"body": "Be brief.", "origin": object{"type": "Organization"}},
+		{"body": "<issue identifier", "origin": object{"type": "Organization"}}, // is in the context
+	}})
+	byGuided := firstly(asked(session.Instruct, "fix it"))
+	byGuided.Quote = "Guidance of the team Engi neering:\nRun the linter.\n\nGuidance of the workspace:\nBe brief.\n\n" + byGuided.Quote
+	tests := []struct {
+		name string
+		body object
+		want session.Request
+	}{
+		{"delegated", delegated(), firstly(asked(session.Instruct, ""))},
+		{"delegated by an automation", nobody, byNobody},
+		{"mentioned", mentioned("@ship please look at this"), firstly(asked(session.Instruct, "please look at this"))},
+		{"mentioned by link", mentioned("https://linear.app/acme/profiles/ship status"), firstly(asked(session.Status, ""))},
+		{"mentioned by Markdown link", mentioned("[ship](https://linear.app/acme/profiles/ship), fix it"), firstly(asked(session.Instruct, "fix it"))},
+		{"mentioned alone", mentioned("@ship"), firstly(asked(session.Instruct, ""))},
+		{"mentioned later in the text", mentioned("Could @ship fix it?"), firstly(asked(session.Instruct, "Could @ship fix it?"))},
+		{"with an option", mentioned("@ship [repo=acme/widgets] fix it"), firstly(withRepo)},
+		{"a comment of somebody else", stranger, firstly(asked(session.Instruct, ""))},
+		{"from another thread", elsewhere, firstly(asked(session.Instruct, ""))},
+		{"under an older comment", root, firstly(asked(session.Instruct, ""))},
+		{"guidance", guided, byGuided},
+		{"prompted", promptedWith(content("use the staging database")), later(asked(session.Instruct, "use the staging database"))},
+		{"prompted as the prose says", promptedWith(object{"body": "use staging"}), later(asked(session.Instruct, "use staging"))},
+		{"prompted with nothing", promptedWith(content("")), later(asked(session.Instruct, ""))},
+		{"prompted with a word", promptedWith(content("@ship retry")), later(asked(session.Retry, ""))},
+		{"stopped by word", promptedWith(content("Stop!")), later(asked(session.Stop, ""))},
+		{"stopped by signal", promptedWith(content("that is enough").with(object{"signal": "stop"})), later(asked(session.Stop, ""))},
+		{"another signal", promptedWith(content("acme/widgets").with(object{"signal": "select"})), later(asked(session.Instruct, "acme/widgets"))},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h, body := tt.body.sign(t)
+			got, err := receiver(t, nil).Receive(t.Context(), h, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content := "ln:session:" + sessionID
+			if tt.want.Ref != "" {
+				content = "ln:activity:" + activityID
+			}
+			want := bot.Received{
+				Event: eventSession, Outcome: outcomeAccepted, Delivery: deliveryID,
+				Deliveries: []session.Delivery{{
+					Session: "ln." + sessionID, Keys: []string{"ln:" + deliveryID, content}, Keep: keepKeys,
+					Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: deliveryID, Request: &tt.want},
+				}},
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("received (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestIgnored(t *testing.T) {
+	t.Parallel()
+	own := delegated()
+	own["agentSession"].(object)["creatorId"] = appID
+	notify := func(action string) object {
+		return event(eventNotification, action).with(object{"notification": object{"id": "n1", "issueId": issueID}})
+	}
+	for name, tt := range map[string]struct {
+		body    object
+		event   string
+		outcome string
+	}{
+		"session of our own":  {own, eventSession, outcomeOwn},
+		"activity of our own": {promptedWith(object{"userId": appID}), eventSession, outcomeOwn},
+		"not a prompt":        {promptedWith(object{"content": object{"type": "thought", "body": "stop"}}), eventSession, outcomeNoPrompt},
+		"other action":        {event(eventSession, "archived"), eventSession, outcomeIgnoredAction},
+		"mention":             {notify("issueCommentMention"), eventNotification, outcomeIgnoredAction},
+		"assignment":          {notify("issueAssignedToYou"), eventNotification, outcomeIgnoredAction},
+		"other permission":    {event(eventPermission, "somethingElse"), eventPermission, outcomeIgnoredAction},
+		"issue":               {event("Issue", "update"), "other", outcomeIgnoredEvent},
+		"unknown":             {event("SomethingNew", "create"), "other", outcomeIgnoredEvent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, body := tt.body.sign(t)
+			got, err := receiver(t, notebook{t: t}).Receive(t.Context(), h, body)
+			want := bot.Received{Event: tt.event, Outcome: tt.outcome, Delivery: deliveryID}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestMalformed(t *testing.T) {
+	t.Parallel()
+	badSession := delegated().with(object{"agentSession": object{"id": "../x", "creatorId": ada}})
+	for name, body := range map[string]string{
+		"empty": "", "not JSON": "type=x", "cut off": `{"type":"AgentSessionEvent"`, "a list": "[]", "a text": `"x"`,
+		"no type":            text(t, object{"webhookTimestamp": now.UnixMilli()}),
+		"no session":         text(t, event(eventSession, "created")),
+		"path as a session":  text(t, badSession),
+		"no activity":        text(t, event(eventSession, "prompted").with(object{"agentSession": object{"id": sessionID}})),
+		"no organization":    text(t, delegated().with(object{"organizationId": nil})),
+		"odd user":           text(t, promptedWith(object{"userId": "a b"})),
+		"no notification":    text(t, event(eventNotification, "issueUnassignedFromYou")),
+		"nobody's access":    text(t, event(eventApp, "revoked").with(object{"organizationId": "a/b"})),
+		"session is a text":  text(t, delegated().with(object{"agentSession": "x"})),
+		"deeply nested":      strings.Repeat("[", 1<<20),
+		"timestamp is a map": text(t, delegated().with(object{"webhookTimestamp": object{}})),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := http.Header{}
+			h.Set(headerDelivery, deliveryID)
+			h.Set(headerSignature, sign(secret, []byte(body)))
+			got, err := receiver(t, nil).Receive(t.Context(), h, []byte(body))
+			if !errors.Is(err, bot.ErrMalformed) {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	h, body := delegated().sign(t)
+	for _, id := range []string{"", "a b", strings.Repeat("x", 65)} {
+		h.Set(headerDelivery, id)
+		if _, err := receiver(t, nil).Receive(t.Context(), h, body); !errors.Is(err, bot.ErrMalformed) {
+			t.Errorf("delivery id %q: %v", id, err)
+		}
+	}
+}
+
+func text(t testing.TB, o object) string {
+	_, body := o.sign(t)
+	return string(body)
+}
+
+// TestShapesMayChange: a field that came in another shape costs only itself.
+func TestShapesMayChange(t *testing.T) {
+	t.Parallel()
+	h, body := mentioned("@ship fix it").with(object{"guidance": "be brief", "promptContext": object{"v": 2}, "previousComments": 7}).sign(t)
+	got, err := receiver(t, nil).Receive(t.Context(), h, body)
+	if err != nil || len(got.Deliveries) != 1 {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if q := got.Deliveries[0].Event.Request; q.Text != "fix it" || q.Quote != "" || q.By != byAda {
+		t.Errorf("request %+v", q)
+	}
+}
+
+func TestLongTextIsCut(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 60000)
+	h, body := mentioned("@ship " + long).with(object{
+		"promptContext": long + "x", "guidance": []object{{"body": long + "y"}},
+	}).sign(t)
+	got, err := receiver(t, nil).Receive(t.Context(), h, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := got.Deliveries[0].Event.Request
+	if n := len(q.Text); n > maxText || n < maxText-4 {
+		t.Errorf("text has %d bytes", n)
+	}
+	if n := len(q.Quote); n > maxQuote || n < maxQuote-8 {
+		t.Errorf("quote has %d bytes", n)
+	}
+}
+
+// TestLateRepetition: Linear sends again for hours, with the time of the first
+// try. It is taken if the first try was lost, and only then, whatever the
+// repetition is called.
+func TestLateRepetition(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	at := now
+	r, err := NewReceiver(ReceiverConfig{Secrets: []string{secret}, Now: func() time.Time { return at }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, body := delegated().sign(t)
+	for i, late := range []time.Duration{time.Minute, time.Hour, 7 * time.Hour} {
+		at = now.Add(late)
+		if i == 2 { // a replay can choose what is not signed
+			h.Set(headerDelivery, "another")
+		}
+		got, err := r.Receive(t.Context(), h, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		receipt, err := store.Append(t.Context(), got.Deliveries[0])
+		if err != nil || receipt.Seq != 1 || receipt.Duplicate != (i > 0) {
+			t.Errorf("%s late: %+v, %v", late, receipt, err)
+		}
+		if keep := got.Deliveries[0].Keep; keep <= maxAge+maxSkew {
+			t.Errorf("keys are kept for %s only", keep)
+		}
+	}
+}
+
+// notebook keeps notes in a slice; without one, none is expected.
+type notebook struct {
+	t     testing.TB
+	notes *[]Note
+	err   error
+}
+
+func (n notebook) Note(_ context.Context, note Note) error {
+	if n.notes == nil {
+		n.t.Errorf("noted %+v", note)
+		return nil
+	}
+	*n.notes = append(*n.notes, note)
+	return n.err
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	about := func(action string) object {
+		return event(eventNotification, action).with(object{"notification": object{"id": "n1", "issueId": issueID, "actorId": ada}})
+	}
+	onIssue := Note{Organization: org, Issue: issueID, Actor: ada, Sent: now, Keys: []string{"ln:" + deliveryID, "ln:notification:n1"}}
+	of := func(n Note, k NoteKind) Note { n.Kind = k; return n }
+	tests := []struct {
+		body object
+		want Note
+	}{
+		{about("issueUnassignedFromYou"), of(onIssue, Unassigned)},
+		{about("issueStatusChanged"), of(onIssue, StatusChanged)},
+		{event(eventApp, "revoked"), Note{
+			Kind: Revoked, Organization: org, Sent: now, Keys: []string{"ln:" + deliveryID, "ln:OAuthApp:" + org + ":1794787200000"},
+		}},
+		{event(eventPermission, "teamAccessChanged").with(object{"addedTeamIds": []string{"t1"}, "removedTeamIds": []string{"t2"}}), Note{
+			Kind: AccessChanged, Organization: org, Added: []string{"t1"}, Removed: []string{"t2"}, Sent: now,
+			Keys: []string{"ln:" + deliveryID, "ln:PermissionChange:" + org + ":1794787200000"},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.want.Kind), func(t *testing.T) {
+			t.Parallel()
+			h, body := tt.body.sign(t)
+			want := bot.Received{Event: tt.body["type"].(string), Outcome: string(tt.want.Kind), Delivery: deliveryID}
+			var notes []Note
+			for _, r := range []*Receiver{receiver(t, notebook{notes: &notes}), receiver(t, nil)} {
+				got, err := r.Receive(t.Context(), h, body)
+				if diff := cmp.Diff(want, got); err != nil || diff != "" {
+					t.Errorf("%v (-want +got):\n%s", err, diff)
+				}
+			}
+			if diff := cmp.Diff([]Note{tt.want}, notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			full := errors.New("notebook is full")
+			_, err := receiver(t, notebook{notes: &notes, err: full}).Receive(t.Context(), h, body)
+			if !errors.Is(err, full) || errors.Is(err, bot.ErrMalformed) || errors.Is(err, bot.ErrForged) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestOwnNotificationIsNoNote(t *testing.T) {
+	t.Parallel()
+	h, body := event(eventNotification, "issueStatusChanged").
+		with(object{"notification": object{"id": "n1", "issueId": issueID, "actorId": appID}}).sign(t)
+	got, err := receiver(t, notebook{t: t}).Receive(t.Context(), h, body)
+	if err != nil || got.Outcome != outcomeOwn {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// TestExamples: each published kind of webhook comes to what it should.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	dir := shared(t, "webhooks", "linear")
+	for name, want := range map[string]struct {
+		outcome string
+		verb    session.Verb
+		text    string
+	}{
+		"AgentSessionEvent.created.delegated":            {outcomeAccepted, session.Instruct, ""},
+		"AgentSessionEvent.created.mentioned-in-comment": {outcomeAccepted, session.Instruct, "please look at this"},
+		"AgentSessionEvent.prompted":                     {outcomeAccepted, session.Instruct, "use the staging database"},
+		"AgentSessionEvent.prompted.stop":                {outcomeAccepted, session.Stop, ""},
+		"AppUserNotification.issueAssignedToYou":         {outcomeIgnoredAction, "", ""},
+		"AppUserNotification.issueNewComment":            {outcomeIgnoredAction, "", ""},
+		"AppUserNotification.issueUnassignedFromYou":     {string(Unassigned), "", ""},
+		"Issue.update":                       {outcomeIgnoredEvent, "", ""},
+		"OAuthApp.revoked":                   {string(Revoked), "", ""},
+		"PermissionChange.teamAccessChanged": {string(AccessChanged), "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body, err := os.ReadFile(filepath.Join(dir, name+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := http.Header{}
+			h.Set(headerDelivery, deliveryID)
+			h.Set(headerSignature, sign(secret, body))
+			got, err := receiver(t, nil).withClock(now.Add(time.Hour)).Receive(t.Context(), h, body)
+			if err != nil || got.Outcome != want.outcome || (len(got.Deliveries) == 1) != (want.verb != "") {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			if want.verb == "" {
+				return
+			}
+			if q := got.Deliveries[0].Event.Request; q.Verb != want.verb || q.Text != want.text || q.By != byAda {
+				t.Errorf("request %+v", q)
+			}
+		})
+	}
+}
+
+func (r *Receiver) withClock(at time.Time) *Receiver {
+	r.now = func() time.Time { return at }
+	return r
+}
