@@ -42,6 +42,10 @@ type waiter struct {
 	last int
 }
 
+// lookForLapsed is how often somebody who waits looks for a place that nobody
+// released.
+const lookForLapsed = time.Minute
+
 func newSlots(limit, perPerson int) *slots {
 	return &slots{max: limit, perPerson: perPerson, held: map[session.ID]holding{}}
 }
@@ -55,8 +59,12 @@ func (s *slots) acquire(ctx context.Context, c claim, place func(int)) error {
 		return nil
 	}
 	defer s.leave(w)
+	lapse := time.NewTicker(lookForLapsed)
+	defer lapse.Stop()
 	for {
 		select {
+		case <-lapse.C:
+			s.serve()
 		case n := <-w.news:
 			if n == 0 {
 				return nil
@@ -121,6 +129,18 @@ func (s *slots) release(id session.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, id)
+	s.next()
+}
+
+// serve gives places that have lapsed to those who wait.
+func (s *slots) serve() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next()
+}
+
+// next is called with the lock held.
+func (s *slots) next() {
 	s.expire()
 	s.grant()
 	s.tell()

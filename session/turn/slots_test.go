@@ -134,3 +134,20 @@ func TestSlotsCountFromWhenAPlaceIsGiven(t *testing.T) {
 		}
 	})
 }
+
+func TestSlotsServeWhoWaitsWhenAPlaceLapses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1, 0)
+		s.hold(claim{id: "a", keep: time.Hour}) // its lease went elsewhere: nobody releases it
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Hour)
+		defer cancel()
+		if err := s.acquire(ctx, claim{id: "b", keep: time.Hour}, func(int) {}); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited > time.Hour+2*time.Minute {
+			t.Errorf("waited %s", waited)
+		}
+	})
+}
