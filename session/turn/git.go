@@ -253,14 +253,7 @@ func (r *repository) merge(ctx context.Context) error {
 	if _, err := r.fetch(ctx); err != nil {
 		return err
 	}
-	_, err := r.git(ctx, "", "merge", "-q", "--no-edit", "origin/"+r.branch)
-	if !isGitError(err) {
-		return err
-	}
-	if _, aborted := r.git(ctx, "", "merge", "--abort"); aborted != nil {
-		return errors.Join(err, aborted)
-	}
-	return fmt.Errorf("%w: %w", errConflict, err)
+	return r.join(ctx, "origin/"+r.branch, errConflict)
 }
 
 // files counts what differs from the base.

@@ -175,8 +175,8 @@ func (w *Worker) attach(ctx context.Context, s session.State, id string) (sandbo
 		return nil, fmt.Errorf("attach: %w", err)
 	}
 	token, err := w.Tokens.Sign(w.grant(s))
-	if err != nil {
-		return nil, err
+	if err != nil { // another try would say the same
+		return nil, &session.Problem{Err: err, Say: "I cannot work on this branch or repository, because its name has characters that I do not pass on. Rename it, then `/ship retry`."}
 	}
 	if err := box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600); err != nil {
 		return nil, fmt.Errorf("hand over the turn's token: %w", err)
@@ -300,6 +300,7 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 		return session.Published{}, boxProblem("push", err)
 	}
 	defer w.keepAlive(ctx, s.Box)()
+	defer w.lay(ctx, s.Box)
 	if err := w.Restore(ctx, box); err != nil {
 		return session.Published{}, boxProblem("put the repository's own files back", err)
 	}
@@ -307,15 +308,21 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 	if err != nil {
 		return session.Published{}, pushProblem(s, err)
 	}
-	if err := w.Boxes.Extend(ctx, s.Box, time.Now().Add(w.Rest+w.BoxTTL)); err != nil {
-		w.Log.Warn("extend the box", "box", s.Box, "err", err)
-	}
 	return p, nil
 }
 
-// publish commits and pushes; nothing when nothing was changed.
+// lay lets a box rest until the session's own timer ends it, whether its work
+// was pushed or waits in it for a person to put something right.
+func (w *Worker) lay(ctx context.Context, id string) {
+	if err := w.Boxes.Extend(ctx, id, time.Now().Add(w.Rest+w.BoxTTL)); err != nil {
+		w.Log.Warn("extend the box", "box", id, "err", err)
+	}
+}
+
+// publish commits and pushes; nothing when the remote has it all. What an
+// earlier turn could not push is pushed now.
 func (r *repository) publish(ctx context.Context, start, message string) (session.Published, error) {
-	if err := r.commit(ctx, message); err != nil {
+	if err := r.collect(ctx, start, message); err != nil {
 		return session.Published{}, err
 	}
 	head, err := r.git(ctx, "", "rev-parse", "HEAD")
@@ -326,12 +333,15 @@ func (r *repository) publish(ctx context.Context, start, message string) (sessio
 	if err != nil {
 		return session.Published{}, err
 	}
-	if head == start {
-		at, err := r.onRemote(ctx)
-		return session.Published{Head: at, Files: files}, err
+	at, err := r.onRemote(ctx)
+	if err != nil {
+		return session.Published{}, err
+	}
+	if head == at || at == "" && head == start && files == 0 {
+		return session.Published{Head: at, Changed: head != start, Files: files}, nil
 	}
 	head, err = r.push(ctx)
-	return session.Published{Head: head, Changed: true, Files: files}, err
+	return session.Published{Head: head, Changed: head != at, Files: files}, err
 }
 
 func (w *Worker) discard(ctx context.Context, id string) error {
@@ -344,11 +354,15 @@ func (w *Worker) discard(ctx context.Context, id string) error {
 // pushProblem says what a person can do about a push that failed.
 func pushProblem(s session.State, err error) error {
 	switch {
+	case errors.Is(err, errDiverged):
+		return &session.Problem{Err: err, Say: "The agent left its work on two branches that conflict, so nothing was pushed. Ask it to merge them: `/ship merge what you did into one branch and go on`."}
+	case errors.Is(err, errUnfinished):
+		return &session.Problem{Err: err, Say: "The agent left its work in the middle of a merge with conflicts, so nothing was pushed. Ask it to go on: `/ship finish the merge and go on`."}
 	case errors.Is(err, errConflict):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("Somebody pushed to `%s` meanwhile, and it conflicts with my work. Ask me to merge it: `/ship resolve the conflicts with the branch and go on`.", s.Branch)}
 	case said(err, "workflow", "workflows"):
 		return &session.Problem{Err: err, Say: "The change touches `.github/workflows`, which the app may not push. Give it the permission “workflows: write”, then `/ship retry`."}
-	case said(err, "403", "denied", "protected", "refused", "ship:"):
+	case said(err, "403", "denied", "protected", "refused", "declined", "ship:"):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("The push to `%s` was refused. Check the branch rules and that the app may write contents, then `/ship retry`.", s.Branch)}
 	}
 	return boxProblem("push", err)
