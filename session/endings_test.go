@@ -118,6 +118,16 @@ func TestTheOperatorsRetryKnowsTheThread(t *testing.T) {
 	}
 }
 
+func TestWhoWasLetInIsRefusedAloud(t *testing.T) {
+	t.Parallel()
+	s := told(t, "alice asks: help\ndone admit stranger\ndone say\nalice asks: help\ndone admit")
+	s.settled(t)
+	s.tell(t, "alice asks: help\ndone admit stranger")
+	if e := s.pending(t, Say); e.Text != "You may not." {
+		t.Errorf("told %q", e.Text)
+	}
+}
+
 func TestABudgetIsAnAmount(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"NaN", "Inf", "-Inf", "-1", "0", "much"} {

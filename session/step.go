@@ -140,6 +140,7 @@ func (n *step) admitted(r Request, a Admission) {
 	case a.Refusal != "":
 		n.refuse(r, a)
 	default:
+		n.Refused = slices.DeleteFunc(n.Refused, func(login string) bool { return login == r.By.Login })
 		n.acknowledge(r)
 		n.learn(r, a)
 		n.obey(r, a.Context)
