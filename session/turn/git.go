@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,6 +103,30 @@ func said(err error, words ...string) bool {
 	return false
 }
 
+// httpStatus is how git words a status. Of what else it prints nothing can be
+// concluded: branches and commits have numbers in their names too.
+var httpStatus = regexp.MustCompile(`(?:returned error:|RPC failed; HTTP) ([0-9]{3})\b`)
+
+// status is the HTTP status that git ran into; zero: none.
+func status(err error) int {
+	var g *gitError
+	if !errors.As(err, &g) {
+		return 0
+	}
+	found := httpStatus.FindStringSubmatch(g.Output)
+	if found == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(found[1]) // three digits
+	return n
+}
+
+// forbidden: the other side said no, and will say it again.
+func forbidden(err error) bool {
+	code := status(err)
+	return code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
+}
+
 // checkout makes the repository ready for a turn and returns its head. In a
 // box that has it already, what an interrupted turn left stays.
 func (r *repository) checkout(ctx context.Context) (head string, fresh bool, err error) {
@@ -184,7 +211,7 @@ func (r *repository) unreachable(err error) error {
 	if err == nil || errors.Is(err, sandbox.ErrGone) {
 		return err
 	}
-	again := !said(err, "403", "404", "not found", "denied")
+	again := !forbidden(err)
 	return &session.Problem{
 		Say:   fmt.Sprintf("I could not fetch %s. Check that the app is installed on it with read and write access to contents, then `/ship retry`.", r.name),
 		Err:   err,

@@ -360,9 +360,9 @@ func pushProblem(s session.State, err error) error {
 		return &session.Problem{Err: err, Say: "The agent left its work in the middle of a merge with conflicts, so nothing was pushed. Ask it to go on: `/ship finish the merge and go on`."}
 	case errors.Is(err, errConflict):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("Somebody pushed to `%s` meanwhile, and it conflicts with my work. Ask me to merge it: `/ship resolve the conflicts with the branch and go on`.", s.Branch)}
-	case said(err, "workflow", "workflows"):
+	case said(err, "refusing to allow"): // GitHub's words for exactly that
 		return &session.Problem{Err: err, Say: "The change touches `.github/workflows`, which the app may not push. Give it the permission “workflows: write”, then `/ship retry`."}
-	case said(err, "403", "denied", "protected", "refused", "declined", "ship:"):
+	case forbidden(err), said(err, "[remote rejected]"):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("The push to `%s` was refused. Check the branch rules and that the app may write contents, then `/ship retry`.", s.Branch)}
 	}
 	return boxProblem("push", err)
