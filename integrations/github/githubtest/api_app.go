@@ -1,7 +1,10 @@
 package githubtest
 
 import (
+	"cmp"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -23,6 +26,31 @@ func (s *Server) getInstallation(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	return http.StatusOK, s.renderInstallation(in), nil
+}
+
+func (s *Server) listInstallations(c *call) (int, any, error) {
+	all := slices.SortedFunc(maps.Values(s.owners), func(a, b *installation) int { return cmp.Compare(a.id, b.id) })
+	list := []object{}
+	for _, in := range page(c, all) {
+		list = append(list, s.renderInstallation(in))
+	}
+	return http.StatusOK, list, nil
+}
+
+// listRepositories are those that a token reaches.
+func (s *Server) listRepositories(c *call) (int, any, error) {
+	var reached []*repository
+	for _, r := range s.repos {
+		if c.token.reaches(r) {
+			reached = append(reached, r)
+		}
+	}
+	slices.SortFunc(reached, func(a, b *repository) int { return cmp.Compare(a.id, b.id) })
+	list := []object{}
+	for _, r := range page(c, reached) {
+		list = append(list, s.renderRepo(r))
+	}
+	return http.StatusOK, object{"total_count": len(reached), "repositories": list}, nil
 }
 
 func (s *Server) findInstallation(c *call) (int, any, error) {

@@ -78,7 +78,7 @@ func (s *Server) renderApp() object {
 		"id": s.opts.AppID, "slug": s.opts.Slug, "node_id": nodeID("A", s.opts.AppID), "name": s.opts.Slug,
 		"owner": s.renderUser(u), "description": "", "external_url": s.URL, "html_url": s.URL + "/apps/" + s.opts.Slug,
 		"created_at": stamp(time.Unix(0, 0)), "updated_at": stamp(time.Unix(0, 0)),
-		"permissions": s.opts.Permissions, "events": []string{"issue_comment"},
+		"permissions": s.opts.Permissions, "events": s.opts.Events,
 	}
 }
 
@@ -88,8 +88,8 @@ func (s *Server) renderInstallation(in *installation) object {
 		"account": s.renderUser(in.owner), "repository_selection": "selected", "single_file_name": nil,
 		"access_tokens_url": s.api("/app/installations/%d/access_tokens", in.id), "html_url": s.URL + "/settings/installations",
 		"repositories_url": s.api("/installation/repositories"), "permissions": cloneWith(in.permissions, "metadata", "read"),
-		"events": []string{"issue_comment"}, "created_at": stamp(clock()), "updated_at": stamp(clock()),
-		"suspended_by": nil, "suspended_at": nil,
+		"events": s.opts.Events, "created_at": stamp(clock()), "updated_at": stamp(clock()),
+		"suspended_by": nil, "suspended_at": stamp(in.suspendedAt()),
 	}
 }
 

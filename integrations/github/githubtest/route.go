@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,8 +69,9 @@ type route struct {
 	handle handler
 }
 
-// asApp marks the routes that want a JSON web token.
-var asApp = []string{"app"}
+// asApp marks the routes that want a JSON web token, asInstallation those that
+// want an installation's token and no repository.
+var asApp, asInstallation = []string{"app"}, []string{"installation"}
 
 func (s *Server) routes() []route {
 	const r = "/repos/{owner}/{repo}"
@@ -79,6 +81,9 @@ func (s *Server) routes() []route {
 	checkRead, checkWrite := []string{"checks=read"}, []string{"checks=write"}
 	return []route{
 		{"GET /app", asApp, s.getApp},
+		{"GET /app/hook/config", asApp, s.getHook},
+		{"GET /app/installations", asApp, s.listInstallations},
+		{"GET /installation/repositories", asInstallation, s.listRepositories},
 		{"GET /app/hook/deliveries", asApp, s.listDeliveries},
 		{"POST /app/hook/deliveries/{delivery_id}/attempts", asApp, s.redeliverOne},
 		{"GET /app/installations/{installation_id}", asApp, s.getInstallation},
@@ -116,11 +121,14 @@ func (s *Server) handler() http.Handler {
 		api.HandleFunc(method+" "+apiPrefix+path, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r) })
 	}
 	api.HandleFunc("POST /api/graphql", s.serveGraphQL)
+	api.HandleFunc("POST "+apiPrefix+"/app-manifests/{code}/conversions", s.convert)
 	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.note("no such route: %s %s", r.Method, r.URL.Path)
 		writeJSON(w, errNotFound.status, errNotFound.body())
 	})
 	git := http.NewServeMux()
+	git.HandleFunc("POST /settings/apps/new", s.newApp)
+	git.HandleFunc("POST /organizations/{org}/settings/apps/new", s.newApp)
 	git.HandleFunc("GET /{owner}/{repo}/info/refs", s.serveGit)
 	git.HandleFunc("POST /{owner}/{repo}/{action}", s.serveGit)
 	return withDrops(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -216,11 +224,14 @@ func (s *Server) answer(c *call, r route) (int, any) {
 // authorise finds the token and the repository, and checks that the one
 // reaches the other with the right permission.
 func (s *Server) authorise(c *call, r route) error {
-	if len(r.needs) == 1 && r.needs[0] == asApp[0] {
+	if slices.Equal(r.needs, asApp) {
 		return s.verifyApp(c.Request)
 	}
 	if c.token = s.bearer(c.Request); c.token == nil {
 		return unauthorised("Bad credentials")
+	}
+	if slices.Equal(r.needs, asInstallation) {
+		return nil
 	}
 	c.repo = s.repo(c.PathValue("owner") + "/" + c.PathValue("repo"))
 	if !c.token.reaches(c.repo) {

@@ -42,6 +42,8 @@ type Options struct {
 	Key *rsa.PrivateKey
 	// Permissions of the app's installations; nil: those of ship's manifest.
 	Permissions map[string]string
+	// Events that the app is sent; nil: those of ship's manifest.
+	Events []string
 	// TokenTTL is how long an installation token lives; zero: one hour.
 	TokenTTL time.Duration
 	// Dir holds the repositories; empty: a temporary folder, removed by Close.
@@ -78,6 +80,10 @@ type Server struct {
 	violations []string
 	attempts   []attempt
 	redeliver  []Delivery
+	// manifests by the code that they can be converted with.
+	manifests map[string]appManifest
+	hook      Hook
+	secret    string
 }
 
 // New starts a stand-in on a loopback port.
@@ -115,6 +121,11 @@ func prepare(o Options) (*Server, error) {
 			"pull_requests": "write", "checks": "write",
 		}
 	}
+	if o.Events == nil {
+		o.Events = []string{
+			"issue_comment", "issues", "pull_request", "pull_request_review", "pull_request_review_comment", "check_run",
+		}
+	}
 	var err error
 	if o.Key == nil {
 		if o.Key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
@@ -124,7 +135,7 @@ func prepare(o Options) (*Server, error) {
 	s := &Server{
 		opts: o, key: o.Key, dir: o.Dir, served: make(chan struct{}), closed: make(chan struct{}), lastID: 1000,
 		users: map[string]*user{}, repos: map[string]*repository{}, owners: map[string]*installation{},
-		tokens: map[string]*token{}, calls: map[string]int{},
+		tokens: map[string]*token{}, calls: map[string]int{}, manifests: map[string]appManifest{},
 	}
 	if s.dir == "" {
 		s.ownDir = true

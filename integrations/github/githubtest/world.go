@@ -21,6 +21,14 @@ type installation struct {
 	suspended   bool
 }
 
+// suspendedAt is some moment, or none.
+func (in *installation) suspendedAt() (at time.Time) {
+	if in.suspended {
+		at = clock()
+	}
+	return at
+}
+
 type repository struct {
 	id      int64
 	owner   *user
