@@ -66,7 +66,7 @@ Start with "ship demo", which needs no account. Then "ship serve".`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand(), demoCommand(), sendCommand(), sessionsCommand(), deliveriesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), setupCommand(), sendCommand(), sessionsCommand(), deliveriesCommand(), versionCommand())
 	return root
 }
 
