@@ -1659,8 +1659,8 @@ fragment Activity on AgentActivity {
 }
 `
 
-// ReadActivities reads back what was said in a session. Ephemeral activities
-// that were followed by another are gone.
+// ReadActivities reads back what was said in a session, in an order that is not
+// promised. Ephemeral activities that were followed by another are gone.
 func ReadActivities(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -2013,7 +2013,7 @@ query ReadRateLimits {
 }
 `
 
-// ReadRateLimits tells what is left of the token's allowance, at no cost to it.
+// ReadRateLimits tells what is left of the allowance for this hour.
 func ReadRateLimits(
 	ctx_ context.Context,
 	client_ graphql.Client,
