@@ -55,6 +55,10 @@ func (c *coordinator) fail(e Effect, f Failed) {
 		log.Warn("effect failed, trying again")
 		return
 	}
+	if f.Lost && pendingKind(c.state.Pending, Prepare) {
+		log.Warn("box lost, another is made")
+		return
+	}
 	log.Error("effect given up")
 	if !f.Stop {
 		c.bury(DeadLetter{Cause: f.Err, Effect: &e})

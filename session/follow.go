@@ -53,7 +53,7 @@ func (n *step) gaveUp(e Effect, f Failed) {
 	case Report:
 		n.unshown(*e.Thread)
 	case Discard: // the box's own time-to-live ends it
-		n.Box, n.Conversation, n.Rests = "", "", time.Time{}
+		n.giveUpBox()
 	default: // lost words; the dead letter keeps them
 	}
 }
@@ -68,7 +68,7 @@ func (n *step) turnBroke(e Effect, f Failed) {
 		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped(), Usage: t.Progress.Usage}
 		n.publish()
 	case f.Lost && e.Kind == Run && t.Prepares < maxPrepares:
-		n.Box, n.Conversation = "", ""
+		n.giveUpBox()
 		t.Outcome = nil // what an earlier run brought is gone: all is said again
 		n.prepare()
 	case e.Kind == Run && !f.Lost:
@@ -83,6 +83,17 @@ func (n *step) turnBroke(e Effect, f Failed) {
 	default:
 		n.end(crash)
 	}
+}
+
+// giveUpBox: it was destroyed, or cannot be reached from here.
+func (n *step) giveUpBox() {
+	if n.Box != "" {
+		n.Left = append(n.Left, n.Box)
+	}
+	if len(n.Left) > maxLeft {
+		n.Left = slices.Delete(n.Left, 0, 1)
+	}
+	n.Box, n.Conversation, n.Rests = "", "", time.Time{}
 }
 
 // follow derives what the clock and the view ask for.

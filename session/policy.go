@@ -35,6 +35,7 @@ const (
 	maxRefused  = 32
 	maxVoices   = 8
 	maxPrepares = 4
+	maxLeft     = 4
 	maxLegs     = 20
 	// maxKept is how many bytes the requests of a turn that succeeded may take
 	// afterwards, with keptRequest for what is around each text.

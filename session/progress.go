@@ -103,7 +103,7 @@ func (n *step) done(p Performed) {
 	case MarkReady:
 		n.readied(e, p)
 	case Discard:
-		n.Box, n.Conversation, n.Rests = "", "", time.Time{}
+		n.giveUpBox()
 	case Prepare, Run, Publish, Open:
 		n.advance(e, p)
 	case Sweep:

@@ -32,6 +32,9 @@ type State struct {
 	// Box that the session has, and when it was last used.
 	Box   string    `json:"bx,omitempty"`
 	Rests time.Time `json:"re,omitzero"`
+	// Left are the last boxes that were given up. One that lives on, on the machine
+	// of another worker, must not be taken for the session's again.
+	Left []string `json:"lf,omitempty"`
 	// Conversation is the agent's own session id in that box.
 	Conversation string `json:"cv,omitempty"`
 	// Turn is the running one, or the last one.

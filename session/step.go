@@ -52,6 +52,7 @@ func (s State) clone() State {
 	s.Pending = slices.Clone(s.Pending)
 	s.Waiting = slices.Clone(s.Waiting)
 	s.Refused = slices.Clone(s.Refused)
+	s.Left = slices.Clone(s.Left)
 	if s.PR != nil {
 		pr := *s.PR
 		s.PR = &pr

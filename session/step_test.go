@@ -198,3 +198,20 @@ func TestASweepHoldsNobodyUp(t *testing.T) {
 		t.Error("the next turn waits for the sweep")
 	}
 }
+
+func TestABoxThatWasGivenUpIsRemembered(t *testing.T) {
+	t.Parallel()
+	s := told(t, "alice asks: fix it\ndone admit\ndone prepare\nbroke run lost")
+	if len(s.state.Left) != 1 || s.state.Left[0] != "box" || s.state.Box != "" {
+		t.Errorf("box %q, left %v", s.state.Box, s.state.Left)
+	}
+	for range 9 {
+		s.step(Event{Kind: Tick})
+		s.state.Box, s.state.Turn = "another", nil
+		s.step(Event{Kind: Tick})
+		s.tell(t, "done discard")
+	}
+	if len(s.state.Left) != maxLeft {
+		t.Errorf("%d are remembered", len(s.state.Left))
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -146,9 +147,9 @@ func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performe
 func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepared, error) {
 	s := job.State
 	job.Progress(session.Progress{Doing: "starting a box"})
-	info, err := w.Boxes.Create(ctx, sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.BoxTTL})
+	info, err := w.create(ctx, job)
 	if err != nil {
-		return session.Prepared{}, fmt.Errorf("create: %w", err)
+		return session.Prepared{}, err
 	}
 	box, err := w.attach(ctx, s, info.ID)
 	if err != nil {
@@ -166,6 +167,24 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
 	return session.Prepared{Box: info.ID, Head: head, Fresh: fresh}, nil
+}
+
+// create finds the session's box, or makes it. One that was left here when the
+// session went on elsewhere knows an older branch, and is destroyed.
+func (w *Worker) create(ctx context.Context, job session.Job) (sandbox.Info, error) {
+	s := job.State
+	spec := sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.BoxTTL}
+	info, err := w.Boxes.Create(ctx, spec)
+	if err == nil && slices.Contains(s.Left, info.ID) {
+		if err := w.Boxes.Destroy(ctx, info.ID); err != nil {
+			return sandbox.Info{}, fmt.Errorf("destroy what was left: %w", err)
+		}
+		info, err = w.Boxes.Create(ctx, spec)
+	}
+	if err != nil {
+		return sandbox.Info{}, fmt.Errorf("create: %w", err)
+	}
+	return info, nil
 }
 
 // attach finds the box and gives it the token of this turn.
