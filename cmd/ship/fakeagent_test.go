@@ -17,8 +17,8 @@ import (
 // one, which takes a minute of a small machine for what this does in a second.
 // It works without a model: each prompt adds a line to a file, and a prompt
 // that it hears twice adds two. Of a prompt's first line it understands a word:
-// with "SLOWLY" it works until it is stopped, with "WHY" it only answers, with
-// "FAIL" its model refuses.
+// with "SLOWLY" it works until it is stopped, with "TAKING 6s" for so long, with
+// "WHY" it only answers, with "FAIL" its model refuses.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -175,14 +175,19 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	}
 }
 
-// worked is when the work on a line is done. What is done slowly leaves a line
-// at its start.
+// worked is when the work on a line is done. What takes long leaves a line at
+// its start too, which shows how often it was begun.
 func (a *fakeAgent) worked(line string) <-chan time.Time {
-	if !strings.Contains(line, "SLOWLY") {
+	_, rest, long := strings.Cut(line, "TAKING ")
+	if !long && !strings.Contains(line, "SLOWLY") {
 		return time.After(a.work)
 	}
 	_ = leave("began: " + line) // the test sees that it is missing
-	return nil
+	if !long {
+		return nil
+	}
+	d, _ := time.ParseDuration(strings.Fields(rest + " 0s")[0])
+	return time.After(d)
 }
 
 // leave writes a line down in the repository.

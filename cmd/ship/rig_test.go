@@ -407,6 +407,7 @@ func (r *rig) world() string {
 	text := r.host.World()
 	text = regexp.MustCompile(`\b\d+ (s|min)( \d+ s)?\b`).ReplaceAllString(text, "TIME")
 	text = regexp.MustCompile(`\b\d+ model calls?\b|\$\d+\.\d\d`).ReplaceAllString(text, "USAGE") // what a kill cut may be asked again
+	text = regexp.MustCompile(`ship:say=\S+`).ReplaceAllString(text, "ship:say=EFFECT")
 	text = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(text, "HOST")
 	return text
 }
