@@ -364,7 +364,7 @@ func TestIdleSessionCostsNothingAndItsBoxIsDestroyed(t *testing.T) {
 		asks(t, s.store, "c1", session.Instruct, "fix it")
 		time.Sleep(30 * time.Minute)
 		state := s.state(t)
-		if b, err := state.Encode(); err != nil || len(b) > 700 {
+		if b, err := state.Encode(); err != nil || len(b) > 500 {
 			t.Errorf("an idle state takes %d bytes, %v: %s", len(b), err, b)
 		}
 		if s.times(session.Discard) != 0 {

@@ -135,7 +135,7 @@ type Outcome struct {
 	Say string `json:"s,omitempty"`
 	// Answer is the agent's last message, at most 16 KiB.
 	Answer string `json:"a,omitempty"`
-	Usage  Usage  `json:"u"`
+	Usage  Usage  `json:"u,omitzero"`
 	// Commands that the agent ran, newest last, for the proof in the pull
 	// request. At most 20.
 	Commands []string `json:"cm,omitempty"`

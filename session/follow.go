@@ -171,15 +171,28 @@ func (n *step) settle() {
 	if t == nil || t.Told || !n.over() || pendingKind(n.Pending, Sweep) {
 		return
 	}
-	t.Told = true
-	t.Progress = Progress{}
+	n.Turn = t.remains()
+	for i := range n.Threads {
+		n.Threads[i].Shown, n.Threads[i].At = "", time.Time{}
+	}
+	if n.Check != nil && n.Check.Conclusion != "" { // the platform finds it again
+		n.Check = nil
+	}
+}
+
+// remains is what is kept of a turn that everybody was told of.
+func (t Turn) remains() *Turn {
+	left := &Turn{N: t.N, Stage: t.Stage, Told: true, Changed: t.Changed, Took: t.Took}
+	completed := true
 	if o := t.Outcome; o != nil {
-		t.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage}
+		left.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage}
+		completed = o.Ending == Completed
 	}
-	if t.Outcome == nil || t.Outcome.Ending == Completed { // else a retry is likely, and an operator's has no other context
-		t.Context = ""
+	if !completed { // a retry is likely, and an operator's has no other context
+		left.Context = t.Context
 	}
-	t.Requests, t.Forgotten = t.keepForRetry()
+	left.Requests, left.Forgotten = t.keepForRetry(completed)
+	return left
 }
 
 func (n *step) telling() bool {
@@ -193,15 +206,19 @@ func (n *step) telling() bool {
 }
 
 // keepForRetry keeps what the turn was asked: all of it while a retry is
-// likely, else only if it is short.
-func (t *Turn) keepForRetry() (kept []Request, forgotten bool) {
+// likely, else only if it is short. Who retries it is who asks.
+func (t Turn) keepForRetry(completed bool) (kept []Request, forgotten bool) {
 	size := 0
-	for _, r := range t.Requests {
-		size += len(r.Text) + len(r.Quote) + keptRequest
-		r.Ref, r.Thread, r.By = "", Thread{}, Person{Login: r.By.Login}
-		kept = append(kept, r)
+	for i, r := range t.Requests {
+		k := Request{Verb: r.Verb, Text: r.Text, Quote: r.Quote, Model: r.Model, Branch: r.Branch}
+		if i > 0 {
+			k.By.Login = r.By.Login
+			size += keptRequest
+		}
+		kept = append(kept, k)
+		size += len(k.Text) + len(k.Quote)
 	}
-	if t.Outcome != nil && t.Outcome.Ending == Completed && size > maxKept {
+	if completed && size > maxKept {
 		return nil, true
 	}
 	return kept, false

@@ -38,9 +38,9 @@ const (
 	maxLeft     = 4
 	maxLegs     = 20
 	// maxKept is how many bytes the requests of a turn that succeeded may take
-	// afterwards, with keptRequest for what is around each text.
-	maxKept     = 400
-	keptRequest = 100
+	// afterwards, with keptRequest for each that is not the first.
+	maxKept     = 200
+	keptRequest = 60
 	// giveUp is when an effect that keeps failing is put aside.
 	giveUp = 24 * time.Hour
 	// sweepAfter is longer than the freeze of an owner that we promise to heal

@@ -248,6 +248,7 @@ func (n *step) end(o Outcome) {
 func (n *step) finish() {
 	t := n.Turn
 	t.Stage, t.Finished, n.Rests = Ended, n.now, n.now
+	t.Took = int(t.Finished.Sub(t.Started).Round(time.Second).Seconds())
 	if n.Closed {
 		n.expire()
 	}

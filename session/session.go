@@ -62,9 +62,9 @@ const (
 type Request struct {
 	// ID is fixed by the platform's object (a comment, a label event), so that
 	// the same act delivered twice has the same id. Letters, digits, dash, dot.
-	ID     string `json:"id"`
-	Thread Thread `json:"th"`
-	By     Person `json:"by"`
+	ID     string `json:"id,omitempty"`
+	Thread Thread `json:"th,omitzero"`
+	By     Person `json:"by,omitzero"`
 	Verb   Verb   `json:"v"`
 	// Text is the person's own words: the instruction, and nothing that is
 	// quoted.
@@ -79,7 +79,7 @@ type Request struct {
 	Repo   string    `json:"or,omitempty"`
 	Branch string    `json:"ob,omitempty"`
 	Model  string    `json:"om,omitempty"`
-	At     time.Time `json:"at"`
+	At     time.Time `json:"at,omitzero"`
 }
 
 // Repo is the repository that a session works on.

@@ -100,6 +100,8 @@ type Turn struct {
 	// count: it is moved when the first box is ready.
 	Deadline time.Time `json:"dl,omitzero"`
 	Finished time.Time `json:"fi,omitzero"`
+	// Took is how many seconds it lasted.
+	Took int `json:"tk,omitempty"`
 	// Stopping: a person said stop; By is who.
 	Stopping string   `json:"sg,omitempty"`
 	Fresh    bool     `json:"fr,omitempty"`
@@ -114,8 +116,8 @@ type Turn struct {
 	Legs int `json:"nl,omitempty"`
 	// Forgotten: it succeeded, and its requests were too long to be kept.
 	Forgotten bool `json:"fg,omitempty"`
-	// Told: every thread shows the end, and what only mattered for telling was
-	// dropped.
+	// Told: every thread shows the end, and all was dropped but what a status
+	// line says and a retry needs.
 	Told bool `json:"tl,omitempty"`
 	// Finish: mark the pull request ready when it succeeds.
 	Finish bool `json:"fn,omitempty"`

@@ -15,7 +15,7 @@ import (
 // Step folds one event into a state. It is a pure function: no clock but the
 // event's, no randomness, and the state given is not changed.
 func Step(s State, e Event, p Policy) State {
-	n := &step{State: s.clone(), policy: p, now: e.At}
+	n := &step{State: s.clone(), policy: p, now: e.At.Truncate(time.Millisecond)}
 	switch e.Kind {
 	case Asked:
 		n.asked(*e.Request)

@@ -69,9 +69,7 @@ func ViewOf(s State) View {
 		v.Usage = t.Outcome.Usage
 	}
 	v.Usage.USD = math.Round(v.Usage.USD*100) / 100
-	if !t.Finished.IsZero() {
-		v.Took = t.Finished.Sub(t.Started).Round(time.Second)
-	}
+	v.Took = time.Duration(t.Took) * time.Second
 	return v
 }
 

@@ -244,9 +244,8 @@ func TestSettingsByComment(t *testing.T) {
 	r.deliver(r.says(r.issue, "Both please:\n/ship fix the widgets\n/ship [model=stand-in/scripted] and oil them"))
 	r.ended(r.issue, time.Minute)
 	r.checkOutcome(t, 2)
-	s := r.states()[0]
-	if s.Turn.Budget != 7.5 || s.Turns != 1 {
-		t.Errorf("turn %d may spend $%.2f", s.Turns, s.Turn.Budget)
+	if s := r.states()[0]; s.Budget != 7.5 || s.Turns != 1 {
+		t.Errorf("%d turns, and each may spend $%.2f", s.Turns, s.Budget)
 	}
 	r.stop()
 }

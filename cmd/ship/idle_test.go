@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// maxIdle is what an idle session may take of Redis's memory, in bytes.
+const maxIdle = 1 << 10
+
+// redisCLI asks the rig's server and returns the lines of the answer.
+func (r *rig) redisCLI(args ...string) []string {
+	r.t.Helper()
+	out, err := exec.Command("redis-cli", append([]string{"-s", r.redis.Socket()}, args...)...).Output()
+	if err != nil {
+		r.t.Fatalf("redis-cli %v: %v", args, err)
+	}
+	return strings.Fields(string(out))
+}
+
+// kept lists the keys that never expire, with their memory. The one that says how
+// many shards there are belongs to no session.
+func (r *rig) kept() map[string]int {
+	r.t.Helper()
+	all := map[string]int{}
+	for _, key := range r.redisCLI("--scan") {
+		if key == "ship:shards" || r.redisCLI("PTTL", key)[0] != "-1" {
+			continue
+		}
+		n, err := strconv.Atoi(r.redisCLI("MEMORY", "USAGE", key, "SAMPLES", "0")[0])
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all[key] = n
+	}
+	return all
+}
+
+// TestIdle: of a session that nobody spoke with for a while there is a kilobyte
+// in Redis, and no box, no process and no timer.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("redis-cli"); err != nil {
+		t.Skip("redis-cli is not installed")
+	}
+	r := newRig(t, rigOptions{more: "sandbox: {idle_pause: 10s, idle_destroy: 1m}\n"})
+	r.start()
+	r.deliver(r.says(r.issue, "/ship fix the widgets, they do not turn"))
+	r.ended(r.issue, time.Minute)
+	sum := 0
+	for key, n := range r.kept() {
+		t.Logf("%s: %d bytes", key, n)
+		sum += n
+	}
+	if b, err := r.states()[0].Encode(); err != nil || sum == 0 || sum > maxIdle {
+		t.Errorf("an idle session takes %d bytes, %v: %s", sum, err, b)
+	}
+	r.await("the box to be destroyed", 80*time.Second, func() bool { return len(r.boxes()) == 0 })
+	r.await("no timer to be left", 10*time.Second, func() bool { return r.timers() == 0 })
+	left, err := filepath.Glob(filepath.Join(r.dir, "data", "boxes", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range left {
+		if name := filepath.Base(path); name != "locks" && name != "check" {
+			t.Errorf("%s is left", path)
+		}
+	}
+	if pids := boxProcesses(r.dir); len(pids) > 0 {
+		t.Errorf("processes of boxes are left: %v", pids)
+	}
+	r.stop()
+}
+
+// timers counts the sessions that somebody is to look at, now or later.
+func (r *rig) timers() (n int) {
+	for key := range r.kept() {
+		if strings.HasSuffix(key, ":sched") {
+			n++
+		}
+	}
+	return n
+}
+
+// boxProcesses are those whose command line names a rig's folder of boxes.
+func boxProcesses(dir string) (pids []string) {
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return nil
+	}
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err == nil && strings.Contains(string(text), filepath.Join(dir, "data", "boxes")) {
+			pids = append(pids, filepath.Base(filepath.Dir(path)))
+		}
+	}
+	return pids
+}
