@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"ship/bot"
 )
@@ -75,6 +76,21 @@ func FuzzKeys(f *testing.F) {
 		}
 		if r, err := parseRef(s); err == nil && r.String() != s {
 			t.Errorf("ref %q became %q", s, r)
+		}
+	})
+}
+
+func FuzzGranted(f *testing.F) {
+	for _, s := range []string{`{"access_token":"a","refresh_token":"r","expires_in":86399}`, `{"access_token":"a","expires_in":-1}`, `{"access_token":"a","expires_in":1e-12}`, `{"error":"invalid_grant"}`, `[]`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if g, err := granted(body); err == nil && (g.Access.Empty() || g.Lives <= 0) {
+			t.Errorf("granted %v for %s", g, g.Lives)
+		}
+		resp := &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Retry-After": {string(body)}}}
+		if r := refused(resp, body); r.after < 0 || r.after > 24*time.Hour || r.code != "" && !oauthCode.MatchString(r.code) {
+			t.Errorf("refused %+v", r)
 		}
 	})
 }

@@ -165,4 +165,10 @@ func useEverything(t *testing.T, s *Store) {
 	if _, err := s.Spend(ctx, "gh.1.1:1", session.Usage{Calls: 1}); err != nil {
 		t.Fatal(err)
 	}
+	if ok, err := s.Vault().Swap(ctx, "linear.app", 0, []byte("sealed"), time.Hour); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if ok, err := s.Vault().Lock(ctx, "linear.app", "me", time.Hour); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
 }

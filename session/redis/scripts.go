@@ -29,6 +29,12 @@ var (
 	forgetText string
 	//go:embed scripts/spend.lua
 	spendText string
+	//go:embed scripts/swap.lua
+	swapText string
+	//go:embed scripts/lock.lua
+	lockText string
+	//go:embed scripts/unlock.lua
+	unlockText string
 
 	ingestScript = goredis.NewScript(ingestText)
 	dueScript    = goredis.NewScript(dueText)
@@ -38,11 +44,15 @@ var (
 	commitScript = goredis.NewScript(commitText)
 	forgetScript = goredis.NewScript(forgetText)
 	spendScript  = goredis.NewScript(spendText)
+	swapScript   = goredis.NewScript(swapText)
+	lockScript   = goredis.NewScript(lockText)
+	unlockScript = goredis.NewScript(unlockText)
 )
 
 func allScripts() []*goredis.Script {
 	return []*goredis.Script{
 		ingestScript, dueScript, claimScript, peekScript,
 		renewScript, commitScript, forgetScript, spendScript,
+		swapScript, lockScript, unlockScript,
 	}
 }
