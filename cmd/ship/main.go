@@ -67,6 +67,7 @@ Start with "ship demo", which needs no account. Then "ship serve".`,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(serveCommand(), demoCommand(), setupCommand(), sendCommand(), sessionsCommand(), deliveriesCommand(), versionCommand())
+	helpful(root)
 	return root
 }
 

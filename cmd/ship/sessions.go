@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -27,15 +28,15 @@ func withStore(cmd *cobra.Command, configPath string, f func(context.Context, *r
 	if err != nil {
 		return err
 	}
-	url := s.Redis.URL.Reveal()
+	url, remedy := s.Redis.URL.Reveal(), "check redis.url, and that the server runs"
 	if url == "" {
-		url = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis"))
+		url, remedy = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis")), "redis.url is empty, so `ship serve` has to be running"
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
 	defer cancel()
 	store, err := redis.Open(ctx, redis.Options{URL: url, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return fmt.Errorf("%w (with redis.url empty, `ship serve` has to be running)", err)
+		return fmt.Errorf("%w (%s)", err, remedy)
 	}
 	defer store.Close()
 	return f(ctx, store)
@@ -99,8 +100,17 @@ func listSessions(ctx context.Context, s session.Archive, w io.Writer) error {
 	return t.Flush()
 }
 
-func showSession(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+// known is the state of a session that there is.
+func known(ctx context.Context, s session.Archive, id string) (session.State, error) {
 	state, err := peek(ctx, s, session.ID(id))
+	if errors.Is(err, session.ErrUnknown) {
+		return state, fmt.Errorf("there is no session %s; `ship sessions list` names them all", id)
+	}
+	return state, err
+}
+
+func showSession(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+	state, err := known(ctx, s, id)
 	if err != nil {
 		return err
 	}
@@ -110,6 +120,9 @@ func showSession(ctx context.Context, s *redis.Store, w io.Writer, id string) er
 }
 
 func printLogs(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
+	if _, err := known(ctx, s, id); err != nil {
+		return err
+	}
 	cursor := ""
 	for {
 		lines, next, err := s.Lines(ctx, session.ID(id), cursor, 200)
@@ -126,12 +139,12 @@ func printLogs(ctx context.Context, s *redis.Store, w io.Writer, id string) erro
 // command puts an operator's word into a session's inbox. Who can reach the
 // store may say it; no platform is asked.
 func command(ctx context.Context, s *redis.Store, w io.Writer, id string, verb session.Verb) error {
-	state, err := peek(ctx, s, session.ID(id))
+	state, err := known(ctx, s, id)
 	if err != nil {
 		return err
 	}
-	if len(state.Threads) == 0 {
-		return fmt.Errorf("session %s has no thread yet", id)
+	if why := pointless(state, verb); why != "" {
+		return fmt.Errorf("session %s: %s", id, why)
 	}
 	word := rand.Text()
 	_, err = s.Append(ctx, session.Delivery{
@@ -146,9 +159,26 @@ func command(ctx context.Context, s *redis.Store, w io.Writer, id string, verb s
 	return err
 }
 
+// pointless says why a word would come to nothing, which the thread need not
+// hear.
+func pointless(s session.State, verb session.Verb) string {
+	busy := s.Turn != nil && s.Turn.Stage != session.Ended
+	switch {
+	case s.Forward != "":
+		return fmt.Sprintf("it goes on as %s", s.Forward)
+	case s.Turn == nil || len(s.Threads) == 0:
+		return "nothing was ever run in it"
+	case verb == session.Stop && !busy:
+		return "nothing is running, so there is nothing to stop"
+	case verb == session.Retry && busy:
+		return fmt.Sprintf("it is still at it; end the turn with `ship sessions stop %s` first", s.ID)
+	}
+	return ""
+}
+
 func deliveriesCommand() *cobra.Command {
 	var configPath string
-	cmd := &cobra.Command{Use: "deliveries", Short: "List what was given up, and try it again"}
+	cmd := &cobra.Command{Use: "deliveries", Short: "List what was given up"}
 	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
 	cmd.AddCommand(&cobra.Command{
 		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
