@@ -137,7 +137,7 @@ func TestInsideTheBox(t *testing.T) {
 		modeltest.Use(modeltest.Bash("git push origin HEAD:refs/heads/ship/mine-gh-1001-9; echo exit $?")),
 		modeltest.Use(modeltest.Bash("git push http://127.0.0.1:4010/broker/git/acme/other.git HEAD:refs/heads/main; echo exit $?")),
 		modeltest.Use(modeltest.Bash("git ls-remote http://127.0.0.1:4010/broker/git/acme/other.git; echo exit $?")),
-		modeltest.Use(modeltest.Bash("b=$(git branch --show-current); git push origin HEAD:refs/heads/$b HEAD:refs/heads/two; echo exit $?")),
+		modeltest.Use(modeltest.Bash("b=$(git branch --show-current); git push origin HEAD:refs/heads/$b HEAD:refs/heads/two; git push -f origin HEAD:refs/heads/$b && echo exit 0; echo exit 1")),
 		modeltest.Use(modeltest.Bash("timeout 5 sh -c 'exec 3<>/dev/tcp/192.0.2.1/80' 2>&1; timeout 5 bash -c 'exec 3<>/dev/tcp/192.0.2.1/80' 2>&1; echo exit $?")),
 		modeltest.Use(modeltest.Bash(`grep -rlaE "`+dodge(modelKey)+`|`+dodge(rigSecret)+`|BEGIN RS[A]|ghs[_][A-Za-z0-9]" / --exclude-dir=proc --exclude-dir=sys --exclude-dir=usr --exclude-dir=opt 2>/dev/null; echo searched`)),
 		modeltest.Say("I looked around."),

@@ -187,13 +187,15 @@ func (w *Worker) create(ctx context.Context, job session.Job) (sandbox.Info, err
 	return info, nil
 }
 
-// attach finds the box and gives it the token of this turn.
+// attach finds the box and gives it the token of this turn. Only while ship
+// itself publishes may the box push: an agent that could would be able to
+// rewrite what other people have on the branch.
 func (w *Worker) attach(ctx context.Context, s session.State, id string) (sandbox.Box, error) {
 	box, err := w.Boxes.Attach(ctx, id, w.BoxTTL)
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	token, err := w.Tokens.Sign(w.grant(s))
+	token, err := w.token(s)
 	if err != nil { // another try would say the same
 		return nil, &session.Problem{Err: err, Say: "I cannot work on this branch or repository, because its name has characters that I do not pass on. Rename it, then `/ship retry`."}
 	}
@@ -201,6 +203,18 @@ func (w *Worker) attach(ctx context.Context, s session.State, id string) (sandbo
 		return nil, fmt.Errorf("hand over the turn's token: %w", err)
 	}
 	return box, nil
+}
+
+// token signs what the box may do now. The whole grant is signed in any case,
+// so that a branch that cannot be pushed to is found out before the work.
+func (w *Worker) token(s session.State) (string, error) {
+	g := w.grant(s)
+	token, err := w.Tokens.Sign(g)
+	if err != nil || s.Turn.Stage == session.Publishing {
+		return token, err
+	}
+	g.Push = ""
+	return w.Tokens.Sign(g)
 }
 
 // grant is all that this turn may do outside its box.
