@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,26 @@ func Needed() (Needs, error) {
 		return Needs{}, fmt.Errorf("github: read the manifest: %w", err)
 	}
 	return n, nil
+}
+
+// Lacking returns what of the needs is not granted, as "checks: write", sorted.
+func (n Needs) Lacking(granted map[string]string) []string {
+	var out []string
+	for name, level := range n.Permissions {
+		if got := granted[name]; got == "" || level == "write" && got == "read" {
+			out = append(out, name+": "+level)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Unheard returns the events of the needs that are not among those that are
+// sent, sorted.
+func (n Needs) Unheard(sent []string) []string {
+	out := slices.DeleteFunc(slices.Clone(n.Events), func(event string) bool { return slices.Contains(sent, event) })
+	slices.Sort(out)
+	return out
 }
 
 // Registration describes an app that is about to be made from the manifest: a

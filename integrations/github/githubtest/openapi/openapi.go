@@ -25,11 +25,29 @@ func Load(path string) (*Validator, error) {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
 	doc.Servers = nil // the paths alone are matched
+	correct(doc)
 	router, err := legacy.NewRouter(doc, openapi3.DisableExamplesValidation())
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
 	return &Validator{router: router}, nil
+}
+
+// correct mends a slip of the description: in the list of installations the
+// account is said to be a person and an enterprise at once, where everywhere
+// else, and in truth, it is either.
+func correct(doc *openapi3.T) {
+	path := doc.Paths.Find("/app/installations")
+	if path == nil || path.Get == nil || path.Get.Responses.Status(http.StatusOK) == nil {
+		return
+	}
+	media := path.Get.Responses.Status(http.StatusOK).Value.Content.Get("application/json")
+	if media == nil || media.Schema.Value.Items == nil {
+		return
+	}
+	if account := media.Schema.Value.Items.Value.Properties["account"]; account != nil && len(account.Value.AllOf) == 2 {
+		account.Value.AnyOf, account.Value.AllOf = account.Value.AllOf, nil
+	}
 }
 
 // Request checks a request and its body.
