@@ -62,11 +62,12 @@ func newCommand() *cobra.Command {
 		Long: `ship takes requests where a team already works, runs a coding agent on them
 in an isolated box, and answers with a draft pull request.
 
-Start with "ship demo", which needs no account. Then "ship serve".`,
+Start with "ship demo", which needs no account. Then "ship setup github",
+"ship doctor" and "ship serve".`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(serveCommand(), demoCommand(), setupCommand(), sendCommand(), sessionsCommand(), deliveriesCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), setupCommand(), doctorCommand(), sendCommand(), sessionsCommand(), deliveriesCommand(), versionCommand())
 	helpful(root)
 	return root
 }

@@ -14,6 +14,10 @@ import (
 	"ship/sandbox/local"
 )
 
+// opencodeVersion is the one that ship was measured with: its API is not
+// promised to stay.
+const opencodeVersion = "1.18.33"
+
 // programInBox is where the agent's program is shown in a local box.
 const programInBox = "/opt/ship/opencode"
 
@@ -74,7 +78,7 @@ func findOpenCode(set string) (string, error) {
 	if set != "" {
 		return "", fmt.Errorf("agent.opencode: there is no program at %s", set)
 	}
-	return "", errors.New("OpenCode is not installed: run `npm install -g opencode-ai@1.18.33`, or set agent.opencode to its path")
+	return "", errors.New("OpenCode is not installed: run `npm install -g opencode-ai@" + opencodeVersion + "`, or set agent.opencode to its path")
 }
 
 // toolPath is the part of this machine's PATH that boxes can see, so that the

@@ -134,19 +134,26 @@ func (s *Settings) Validate() error {
 	return config.Invalid("agent.model", "is not among models", remedy)
 }
 
-// readSettings reads the file at path; or the one that SHIP_CONFIG names; or
-// ship.yaml, if it is there. Then comes the environment.
-func readSettings(path string, environ []string) (Settings, error) {
+// settingsPath is the file at path; or the one that SHIP_CONFIG names; or
+// ship.yaml, if it is there. Empty: there is none.
+func settingsPath(path string, environ []string) string {
 	if path == "" {
 		path = variable(environ, "SHIP_CONFIG")
 	}
-	if path == "" {
-		if _, err := os.Stat("ship.yaml"); !errors.Is(err, fs.ErrNotExist) {
-			path = "ship.yaml"
-		}
+	if path != "" {
+		return path
 	}
+	if _, err := os.Stat("ship.yaml"); errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	return "ship.yaml"
+}
+
+// readSettings reads the file that settingsPath finds. Then comes the
+// environment.
+func readSettings(path string, environ []string) (Settings, error) {
 	var s Settings
-	if err := config.Load(path, environ, &s); err != nil {
+	if err := config.Load(settingsPath(path, environ), environ, &s); err != nil {
 		return Settings{}, err
 	}
 	if s.DataDir == "" {
