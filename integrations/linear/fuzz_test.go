@@ -94,3 +94,18 @@ func FuzzGranted(f *testing.F) {
 		}
 	})
 }
+
+func FuzzStatusOf(f *testing.F) {
+	f.Add(400, []byte(`{"errors":[{"extensions":{"code":"RATELIMITED","statusCode":429}}]}`), "0", "1794787200000")
+	f.Add(200, []byte(`{"errors":[null]}`), "-1", "x")
+	f.Fuzz(func(t *testing.T, status int, body []byte, left, reset string) {
+		got := StatusOf(status, body)
+		if got != status && (got != http.StatusTooManyRequests && got != http.StatusUnauthorized || status != 200 && status != 400) {
+			t.Errorf("%d became %d", status, got)
+		}
+		h := http.Header{"X-Ratelimit-Requests-Remaining": {left}, "X-Ratelimit-Requests-Reset": {reset}}
+		if block := blockFor(h, now); block < time.Second || block > maxBlock {
+			t.Errorf("blocked for %s", block)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 // Package linear is ship's Linear integration. Receiver verifies and decodes
-// webhooks, Tokens keeps the access to each workspace, and Governor shares out
-// what Linear lets one credential do.
+// webhooks, Tokens keeps the access to each workspace, Governor shares out what
+// Linear lets one credential do, and Transport brings the latter two under
+// whatever speaks with Linear's API.
 //
 // A session that begins here is named after the agent session it lives in,
 // "ln.<agent session>", so that routing a webhook needs no look-up. What is

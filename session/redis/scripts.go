@@ -35,6 +35,10 @@ var (
 	lockText string
 	//go:embed scripts/unlock.lua
 	unlockText string
+	//go:embed scripts/take.lua
+	takeText string
+	//go:embed scripts/tell.lua
+	tellText string
 
 	ingestScript = goredis.NewScript(ingestText)
 	dueScript    = goredis.NewScript(dueText)
@@ -47,12 +51,14 @@ var (
 	swapScript   = goredis.NewScript(swapText)
 	lockScript   = goredis.NewScript(lockText)
 	unlockScript = goredis.NewScript(unlockText)
+	takeScript   = goredis.NewScript(takeText)
+	tellScript   = goredis.NewScript(tellText)
 )
 
 func allScripts() []*goredis.Script {
 	return []*goredis.Script{
 		ingestScript, dueScript, claimScript, peekScript,
 		renewScript, commitScript, forgetScript, spendScript,
-		swapScript, lockScript, unlockScript,
+		swapScript, lockScript, unlockScript, takeScript, tellScript,
 	}
 }
