@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	// under way than there are cores.
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := p.Value.Set("8"); err != nil {
+		if err := p.Value.Set("24"); err != nil {
 			panic(err)
 		}
 	}
@@ -54,6 +54,9 @@ var built struct {
 	dir  string
 	err  error
 }
+
+// agents are the places for real agents: each takes half a gigabyte.
+var agents = make(chan struct{}, 4)
 
 func program(t testing.TB) string {
 	t.Helper()
@@ -126,6 +129,10 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	dir, err := os.MkdirTemp("/tmp", "ship-rig-") // short, for the sockets in it
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.opencode {
+		agents <- struct{}{}
+		t.Cleanup(func() { <-agents })
 	}
 	r := &rig{t: t, dir: dir, redis: redistest.Start(t), log: &syncBuffer{}}
 	t.Cleanup(r.close)
@@ -407,6 +414,7 @@ func (r *rig) world() string {
 	text := r.host.World()
 	text = regexp.MustCompile(`\b\d+ (s|min)( \d+ s)?\b`).ReplaceAllString(text, "TIME")
 	text = regexp.MustCompile(`\b\d+ model calls?\b|\$\d+\.\d\d`).ReplaceAllString(text, "USAGE") // what a kill cut may be asked again
+	text = regexp.MustCompile(`Done in [0-9a-f]{7}\b`).ReplaceAllString(text, "Done in COMMIT")
 	text = regexp.MustCompile(`ship:say=\S+`).ReplaceAllString(text, "ship:say=EFFECT")
 	text = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAllString(text, "HOST")
 	return text
