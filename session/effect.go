@@ -135,6 +135,9 @@ type Problem struct {
 	// Again: transient, worth repeating after After (zero: by backoff).
 	Again bool
 	After time.Duration
+	// Passing: the other side is away, and it is not for a person to bring it
+	// back. Such is waited for longer.
+	Passing bool
 }
 
 func (p *Problem) Error() string { return p.Err.Error() }

@@ -76,6 +76,8 @@ type Failed struct {
 	// Again: worth repeating; After is the earliest time from now.
 	Again bool
 	After time.Duration
+	// Passing: the other side is away, and comes back by itself.
+	Passing bool
 	// Lost: the box is gone, so another has to be made first.
 	Lost bool
 	// Stop: it ended because a person said stop, which is no fault.

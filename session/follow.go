@@ -33,8 +33,23 @@ func (n *step) again(e Effect, f Failed) bool {
 	if e.By != Worker {
 		return true
 	}
-	stopping := n.Turn != nil && n.Turn.Stopping != "" && (e.Kind == Prepare || e.Kind == Run)
-	return e.Attempts < maxWorkerAttempts && !stopping
+	if n.Turn != nil && n.Turn.Stopping != "" && (e.Kind == Prepare || e.Kind == Run) {
+		return false
+	}
+	return e.Attempts < maxWorkerAttempts || f.Passing && n.now.Sub(e.Since) < patience(e.Kind)
+}
+
+// patience is how long a box waits for the code host. What the agent did is
+// worth more of it than what it has not begun.
+func patience(k EffectKind) time.Duration {
+	switch k {
+	case Prepare:
+		return prepareWaits
+	case Publish:
+		return publishWaits
+	default:
+		return 0
+	}
 }
 
 // gaveUp draws the consequences, so that no turn waits for what never comes.

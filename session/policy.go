@@ -46,8 +46,12 @@ const (
 	// sweepAfter is longer than the freeze of an owner that we promise to heal
 	// plus the time-out of an effect.
 	sweepAfter = 90 * time.Second
-	// maxWorkerAttempts bounds repeats of what happens in a box.
+	// maxWorkerAttempts bounds repeats of what happens in a box, but for what
+	// waits for the code host: a turn's beginning and, its rights being good for
+	// half an hour more, its end.
 	maxWorkerAttempts = 5
+	prepareWaits      = 5 * time.Minute
+	publishWaits      = 20 * time.Minute
 )
 
 // choose returns the model that a request or the session names, or the

@@ -148,7 +148,7 @@ func (n *step) advance(e Effect, p Performed) {
 func (n *step) prepared(p Prepared) {
 	t := n.Turn
 	if p.Box != n.Box {
-		n.Conversation = ""
+		n.giveUpBox()
 	}
 	n.Box, n.Rests = p.Box, n.now
 	t.Fresh = p.Fresh

@@ -305,7 +305,7 @@ func (n *step) steerable(a Admitted, model string) bool {
 
 func (n *step) retry(r Request, context string) {
 	switch {
-	case n.busy():
+	case n.busy() && n.Turn.Stopping == "":
 		n.say(r, "I'm still at it, so there is nothing to retry yet. `/ship stop` ends the current turn.")
 	case n.Turn != nil && n.Turn.Forgotten:
 		n.say(r, "The last request was carried out, and it was too long to be kept after that. Please write it again: `/ship …`.")

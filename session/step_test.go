@@ -215,3 +215,53 @@ func TestABoxThatWasGivenUpIsRemembered(t *testing.T) {
 		t.Errorf("%d are remembered", len(s.state.Left))
 	}
 }
+
+func TestWorkIsPushedWhenTheCodeHostIsBack(t *testing.T) {
+	t.Parallel()
+	s := told(t, "alice asks: fix it\ndone admit\ndone prepare\ndone run")
+	fails := func(passing bool) {
+		e := s.pending(t, Publish)
+		if e.Due.After(s.now) {
+			s.now = e.Due
+		}
+		s.step(Event{Kind: Broke, Failed: &Failed{Effect: e.ID, Say: "It broke.", Again: true, Passing: passing}})
+	}
+	began := s.now
+	for s.state.Turn.Stage == Publishing {
+		fails(true)
+	}
+	if d := s.now.Sub(began); d < publishWaits || d > publishWaits+10*time.Minute {
+		t.Errorf("given up after %s", d)
+	}
+	s = told(t, "alice asks: fix it\ndone admit\ndone prepare\ndone run")
+	for range maxWorkerAttempts {
+		fails(false)
+	}
+	if s.state.Turn.Stage != Ended {
+		t.Error("a box that cannot push is tried for ever")
+	}
+}
+
+func TestRetryWhileItStops(t *testing.T) {
+	t.Parallel()
+	s := told(t, "alice asks: fix it\ndone admit\ndone prepare\nalice asks: stop\ndone admit\nalice asks: retry\ndone admit")
+	if len(s.state.Waiting) != 1 {
+		t.Fatalf("%d wait", len(s.state.Waiting))
+	}
+	s.tell(t, "done run stopped\ndone publish nothing")
+	s.settled(t)
+	if s.state.Turns != 2 || s.state.Turn.Requests[0].Text != "fix it" {
+		t.Errorf("turn %d is asked %+v", s.state.Turns, s.state.Turn.Requests)
+	}
+}
+
+func TestABoxElsewhereTakesTheOldOnesPlace(t *testing.T) {
+	t.Parallel()
+	s := told(t, oneTurn)
+	s.settled(t)
+	s.state.Box = "one on another machine"
+	s.tell(t, "alice asks: more\ndone admit\ndone prepare")
+	if len(s.state.Left) != 1 || s.state.Left[0] != "one on another machine" {
+		t.Errorf("left %v", s.state.Left)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -103,8 +104,9 @@ func said(err error, words ...string) bool {
 	return false
 }
 
-// httpStatus is how git words a status. Of what else it prints nothing can be
-// concluded: branches and commits have numbers in their names too.
+// httpStatus is how git words a status, but for 404, of which it says something
+// else. Of the rest that it prints nothing can be concluded: branches and commits
+// have numbers in their names too.
 var httpStatus = regexp.MustCompile(`(?:returned error:|RPC failed; HTTP) ([0-9]{3})\b`)
 
 // status is the HTTP status that git ran into; zero: none.
@@ -112,6 +114,9 @@ func status(err error) int {
 	var g *gitError
 	if !errors.As(err, &g) {
 		return 0
+	}
+	if strings.Contains(g.Output, "fatal: repository '") && strings.Contains(g.Output, "' not found") {
+		return http.StatusNotFound
 	}
 	found := httpStatus.FindStringSubmatch(g.Output)
 	if found == nil {
@@ -125,6 +130,12 @@ func status(err error) int {
 func forbidden(err error) bool {
 	code := status(err)
 	return code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
+}
+
+// away: git could not speak with the remote, or not to the end.
+func away(err error) bool {
+	var g *gitError
+	return errors.As(err, &g) && slices.Contains([]string{"push", "fetch", "ls-remote"}, g.Command) && !forbidden(err)
 }
 
 // checkout makes the repository ready for a turn and returns its head. In a
@@ -211,11 +222,11 @@ func (r *repository) unreachable(err error) error {
 	if err == nil || errors.Is(err, sandbox.ErrGone) {
 		return err
 	}
-	again := !forbidden(err)
 	return &session.Problem{
-		Say:   fmt.Sprintf("I could not fetch %s. Check that the app is installed on it with read and write access to contents, then `/ship retry`.", r.name),
-		Err:   err,
-		Again: again,
+		Say:     fmt.Sprintf("I could not fetch %s. Check that the app is installed on it with read and write access to contents, then `/ship retry`.", r.name),
+		Err:     err,
+		Again:   !forbidden(err),
+		Passing: away(err),
 	}
 }
 

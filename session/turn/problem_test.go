@@ -19,15 +19,16 @@ func TestPushProblem(t *testing.T) {
 		"GitHub wants to be left alone":  {"fatal: unable to access 'http://x/': The requested URL returned error: 429", true},
 		"the answer is lost":             {"error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502\nsend-pack: unexpected disconnect", true},
 		"a number in a name":             {"fatal: the remote end hung up: ship/fix-the-workflow-gh-4031-403", true},
+		"the remote has a bad moment":    {to + " ! [remote rejected] HEAD -> ship/x (Internal Server Error)", true},
 		"the app may not write":          {"fatal: unable to access 'http://x/': The requested URL returned error: 403", false},
-		"the app was taken off":          {"fatal: unable to access 'http://x/': The requested URL returned error: 404", false},
+		"the app was taken off":          {"remote: ship: the code host answered with status 404: Repository not found.\nfatal: repository 'http://127.0.0.1:4010/broker/git/acme/widgets.git/' not found", false},
 		"the branch is protected":        {to + " ! [remote rejected] HEAD -> ship/x (protected branch hook declined)", false},
 		"the broker does not let it":     {to + " ! [remote rejected] HEAD -> main (ship: this turn may push only to ship/x)", false},
 		"the app may not push workflows": {to + " ! [remote rejected] HEAD -> ship/x (refusing to allow a GitHub App to create or update workflow `.github/workflows/ci.yml` without `workflows` permission)", false},
 	} {
 		err := pushProblem(session.State{Branch: "ship/x"}, &gitError{Command: "push", Code: 1, Output: c.output})
 		var p *session.Problem
-		if !errors.As(err, &p) || p.Again != c.again || p.Say == "" {
+		if !errors.As(err, &p) || p.Again != c.again || p.Passing != c.again || p.Say == "" {
 			t.Errorf("%s: %+v", name, p)
 		}
 	}

@@ -395,7 +395,7 @@ func pushProblem(s session.State, err error) error {
 		return &session.Problem{Err: err, Say: fmt.Sprintf("Somebody pushed to `%s` meanwhile, and it conflicts with my work. Ask me to merge it: `/ship resolve the conflicts with the branch and go on`.", s.Branch)}
 	case said(err, "refusing to allow"): // GitHub's words for exactly that
 		return &session.Problem{Err: err, Say: "The change touches `.github/workflows`, which the app may not push. Give it the permission “workflows: write”, then `/ship retry`."}
-	case forbidden(err), said(err, "[remote rejected]"):
+	case forbidden(err), said(err, "[remote rejected]") && !said(err, "Internal Server Error"):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("The push to `%s` was refused. Check the branch rules and that the app may write contents, then `/ship retry`.", s.Branch)}
 	}
 	return boxProblem("push", err)
@@ -408,7 +408,7 @@ func boxProblem(doing string, err error) error {
 	if errors.As(err, &p) {
 		return err
 	}
-	p = &session.Problem{Err: fmt.Errorf("%s: %w", doing, err), Again: true}
+	p = &session.Problem{Err: fmt.Errorf("%s: %w", doing, err), Again: true, Passing: away(err)}
 	switch {
 	case errors.Is(err, sandbox.ErrIsolation):
 		p.Say, p.Again = "The machine that I run on cannot isolate a box. Whoever runs me: `ship serve` says at its start what is missing.", false
