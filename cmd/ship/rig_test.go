@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -94,6 +95,8 @@ type rig struct {
 	exited chan struct{}
 	log    *syncBuffer
 	issue  int
+	// role of the process; empty: all.
+	role string
 }
 
 // syncBuffer collects a process's output.
@@ -226,7 +229,7 @@ models:
 // the point that env names.
 func (r *rig) start(env ...string) {
 	r.t.Helper()
-	r.cmd = exec.Command(program(r.t), "serve", "--config", r.config)
+	r.cmd = exec.Command(program(r.t), "serve", "--config", r.config, "--role", cmp.Or(r.role, "all"))
 	r.cmd.Env = append(os.Environ(), env...)
 	r.cmd.Stderr, r.cmd.Stdout = r.log, r.log
 	if err := r.cmd.Start(); err != nil {
