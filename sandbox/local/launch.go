@@ -141,7 +141,9 @@ func (s *start) pipes(theirs *[]*os.File, info bool) error {
 		return err
 	}
 	*theirs = append(*theirs, write)
-	s.cmd.ExtraFiles, s.info = []*os.File{write}, read
+	// It gets the reading end as well. Without it, bubblewrap would be killed by
+	// SIGPIPE if we died now, and its child would wait for it for ever.
+	s.cmd.ExtraFiles, s.info = []*os.File{write, read}, read
 	return nil
 }
 
