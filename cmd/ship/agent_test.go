@@ -161,6 +161,7 @@ func TestInsideTheBox(t *testing.T) {
 	r.start()
 	r.deliver(r.says(r.issue, "/ship look around"))
 	r.ended(r.issue, 3*time.Minute)
+	r.checkMemory(t)
 	mu.Lock()
 	defer mu.Unlock()
 	all := strings.Join(results, "\n=====\n")
