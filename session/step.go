@@ -404,7 +404,7 @@ func (n *step) ready(r Request) {
 // and wake later, so what it doubles is looked for after that.
 func (n *step) taken() {
 	for _, v := range n.Threads {
-		n.add(Effect{Kind: Sweep, By: v.Platform, Thread: &v.Thread, Due: n.now.Add(sweepAfter)},
+		n.add(Effect{Kind: Sweep, By: v.Platform, Thread: &v.Thread, Check: n.Check, Due: n.now.Add(sweepAfter)},
 			"sweep", v.Key, n.now.UTC().Format(time.RFC3339))
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ship/integrations/github/githubtest"
+	"ship/session"
 )
 
 // twin is another `ship serve` on the same Redis, GitHub and model, on what
@@ -113,4 +117,58 @@ func (r *rig) once(t *testing.T, number int, prompts ...string) {
 			t.Errorf("check run %d of its commit: %+v", seen[k.SHA], k)
 		}
 	}
+}
+
+// TestLateTwins: what a frozen owner had on its way reaches GitHub only when the
+// next owner has done the same. For a while it is there twice.
+func TestLateTwins(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the sweep comes after a minute and a half")
+	}
+	t.Parallel()
+	for _, what := range []string{"issues/{number}/comments", "check-runs"} {
+		t.Run(strings.ReplaceAll(what, "/", " "), func(t *testing.T) {
+			t.Parallel()
+			a := newRig(t, rigOptions{})
+			pr := a.draft().Number
+			sent, held := make(chan struct{}), make(chan struct{})
+			a.host.Inject(githubtest.Fault{Route: "POST " + apiRepo + "/" + what, Do: func(*http.Request) { close(sent); <-held }})
+			b := a.twin()
+			a.start()
+			a.deliver(a.says(pr, "/ship turn"))
+			<-sent
+			a.freeze()
+			b.start()
+			b.endedTurns(1, time.Minute)
+			before := len(a.host.Comments(rigRepo, pr)) + len(a.host.Checks(rigRepo, ""))
+			close(held)
+			a.await("the twin", 10*time.Second, func() bool {
+				return len(a.host.Comments(rigRepo, pr))+len(a.host.Checks(rigRepo, "")) == before+1
+			})
+			a.thaw()
+			b.await("the sweep", 2*time.Minute, func() bool { return b.told() && b.quiet() })
+			if n := a.said(pr, "<!-- ship:session="); n != 1 || !strings.Contains(a.sticky(pr), "### ✅") {
+				t.Errorf("%d status comments:\n%s", n, a.sticky(pr))
+			}
+			open := 0
+			for _, k := range a.host.Checks(rigRepo, "") {
+				if k.Status != "completed" {
+					t.Errorf("check %+v", k)
+				}
+				if k.Conclusion == "success" {
+					open++
+				}
+			}
+			if open != 1 {
+				t.Errorf("%d check runs say success", open)
+			}
+			b.stop()
+			a.stop()
+		})
+	}
+}
+
+// told: nothing is left to be said of any turn.
+func (r *rig) told() bool {
+	return !slices.ContainsFunc(r.states(), func(s session.State) bool { return s.Turn != nil && !s.Turn.Told })
 }

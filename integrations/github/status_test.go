@@ -131,6 +131,27 @@ func TestSweepSettlesDoubledChecks(t *testing.T) {
 	}
 }
 
+// TestSweepOfAnOlderHead: the twin stands on a commit that is the head no longer.
+func TestSweepOfAnOlderHead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.perform(s.checkJob(s.sha, "neutral"))
+	w := s.work(t, s.checkJob(s.sha, ""))
+	if _, err := w.createCheck(t.Context(), s.sha, w.checkBody(*w.effect.Check)); err != nil {
+		t.Fatal(err)
+	}
+	job := session.Job{Effect: effect(session.Sweep, s.thread), State: s.state}
+	job.Effect.Check, job.State.Check = &session.CheckState{SHA: s.sha}, &session.CheckState{SHA: strings.Repeat("a", 40)}
+	for range 2 {
+		s.perform(job)
+		for _, run := range s.Checks(widgets, s.sha) {
+			if run.Conclusion != "neutral" {
+				t.Errorf("check run %+v", run)
+			}
+		}
+	}
+}
+
 func (s *scene) work(t *testing.T, job session.Job) *work {
 	t.Helper()
 	w, err := s.begin(job)

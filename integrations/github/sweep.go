@@ -39,15 +39,29 @@ func (w *work) sweepComments(ctx context.Context, at place) error {
 	return nil
 }
 
-// sweepChecks settles the doubles of the check run as neutral: check runs
-// cannot be deleted.
+// sweepChecks settles what a frozen owner may have done to check runs, which
+// cannot be deleted: on the commit that was the head then, and on the head.
 func (w *work) sweepChecks(ctx context.Context) error {
-	c := w.job.State.Check
-	if c == nil || c.SHA == "" || w.job.State.Repo.Key != w.repo.key() {
+	if w.job.State.Repo.Key != w.repo.key() {
 		return nil
 	}
+	now := w.job.State.Check
+	if old := w.effect.Check; old != nil && (now == nil || now.SHA != old.SHA) {
+		if err := w.sweepCommit(ctx, *old, false); err != nil {
+			return err
+		}
+	}
+	if now == nil {
+		return nil
+	}
+	return w.sweepCommit(ctx, *now, true)
+}
+
+// sweepCommit leaves one check run of a commit, and none in progress on one that
+// is the head no longer.
+func (w *work) sweepCommit(ctx context.Context, c session.CheckState, head bool) error {
 	runs, err := w.ownChecks(ctx, c.SHA)
-	if err != nil || len(runs) < 2 {
+	if err != nil || len(runs) == 0 {
 		return err
 	}
 	keep := runs[0].GetID()
@@ -56,12 +70,14 @@ func (w *work) sweepChecks(ctx context.Context) error {
 			keep = run.GetID()
 		}
 	}
-	double := session.CheckState{SHA: c.SHA, Conclusion: "neutral", Title: "Superseded", Summary: "Another check run of this commit took its place."}
+	settled := session.CheckState{SHA: c.SHA, Conclusion: "neutral", Title: "Superseded", Summary: "Another check run took its place."}
 	for _, run := range runs {
-		if run.GetID() == keep || run.GetConclusion() == double.Conclusion {
+		twin := run.GetID() != keep && run.GetConclusion() != settled.Conclusion
+		stale := !head && run.GetStatus() != "completed"
+		if !twin && !stale {
 			continue
 		}
-		body := w.checkBody(double)
+		body := w.checkBody(settled)
 		body.Actions = body.Actions[:0]
 		if err := w.updateCheck(ctx, formatID(run.GetID()), body); err != nil {
 			return err
