@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -184,15 +185,24 @@ func agentProgram(t testing.TB, real bool) string {
 	return abs
 }
 
+// lastPort is the port that was handed out last. They lie below those that the
+// kernel gives to whoever asks for any, so that nobody takes one between two
+// starts of the same ship.
+var lastPort atomic.Int64
+
 // freeAddr is a loopback address that nobody listens on.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	lastPort.CompareAndSwap(0, 12000+int64(os.Getpid()%8000))
+	for range 1000 {
+		addr := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
+		if l, err := net.Listen("tcp", addr); err == nil {
+			_ = l.Close()
+			return addr
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 func (r *rig) writeConfig(model, agent, more string) {
