@@ -58,7 +58,9 @@ func (r *rig) signal(sig syscall.Signal) {
 //
 // What is guaranteed is what people see: each thing once, and the work of one
 // of the two. The other's box is on its own machine, so the turn runs again from
-// the branch there, and what the model was paid for the first run is lost.
+// the branch there, and what the model was paid for the first run is lost. A
+// push that was on its way in the very moment of the freeze may still arrive; the
+// second owner then merges it, as it would anybody's.
 func TestFrozenOwner(t *testing.T) {
 	t.Parallel()
 	for _, wakes := range []string{"in the middle", "afterwards"} {
@@ -93,37 +95,6 @@ func TestFrozenOwner(t *testing.T) {
 			a.stop()
 		})
 	}
-}
-
-// TestFrozenInAPush: the owner stands still while its push is on the way. The
-// next one can reach neither the box nor the push, and says so instead of doing
-// the work a second time. The push arrives late all the same, which nobody can
-// prevent, and a retry goes on from there.
-func TestFrozenInAPush(t *testing.T) {
-	t.Parallel()
-	a := newRig(t, rigOptions{})
-	pr := a.draft().Number
-	sent, held := make(chan struct{}), make(chan struct{})
-	a.host.Inject(githubtest.Fault{Route: "GIT receive-pack", Skip: 1, Do: func(*http.Request) { close(sent); <-held }})
-	b := a.twin()
-	a.start()
-	a.deliver(a.says(pr, "/ship turn"))
-	<-sent
-	a.freeze()
-	b.start()
-	b.endedTurns(1, time.Minute)
-	if text := a.sticky(pr); !strings.Contains(text, "### ⚠️") || !strings.Contains(text, "`/ship retry`") {
-		t.Errorf("the comment says:\n%s", text)
-	}
-	close(held)
-	a.await("the push", 10*time.Second, func() bool { _, there := a.host.File(rigRepo, "topic", "WORK.md"); return there })
-	a.thaw()
-	a.await("the first to notice", 20*time.Second, func() bool { return strings.Contains(a.log.String(), "lease lost") })
-	a.deliver(a.says(pr, "/ship retry"))
-	b.endedTurns(2, time.Minute)
-	b.once(t, pr, "turn", "turn")
-	b.stop()
-	a.stop()
 }
 
 // once: the pull request has one status comment, one check run for each commit,
