@@ -12,7 +12,7 @@ import (
 
 // StatusLine is what a session does, or how it ended, in one line of text: the
 // answer to the status verb. Foreign words in it are neutralised.
-func StatusLine(v session.View) string {
+func StatusLine(_ Idiom, v session.View) string {
 	parts := []string{headline(v) + "."}
 	if v.Turn > 0 {
 		parts = append(parts, sentence(facts(v)))
@@ -210,7 +210,7 @@ func link(text, url string) string {
 }
 
 // HelpText explains the commands, in Markdown.
-func HelpText() string {
+func HelpText(_ Idiom) string {
 	return `Start a line of a comment with ` + "`/ship`" + ` and I get to work:
 
 | Write | and I |

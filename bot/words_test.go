@@ -114,11 +114,11 @@ func TestMarkdown(t *testing.T) {
 			t.Parallel()
 			text := Markdown(v)
 			title, summary := CheckOutput(v)
-			golden(t, name, text+"\n\n--- as a check: "+title+"\n--- in a line: "+StatusLine(v)+"\n")
+			golden(t, name, text+"\n\n--- as a check: "+title+"\n--- in a line: "+StatusLine(Commenting, v)+"\n")
 			if !strings.HasSuffix(text, summary) {
 				t.Errorf("the check's summary is not what the comment says:\n%s", summary)
 			}
-			if strings.Contains(StatusLine(v), "\n") || strings.Contains(title, "\n") {
+			if strings.Contains(StatusLine(Commenting, v), "\n") || strings.Contains(title, "\n") {
 				t.Error("a line has a line break")
 			}
 		})
@@ -156,7 +156,7 @@ func TestEveryPhaseAndEnding(t *testing.T) {
 func TestFailuresSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, v := range views() {
-		if failed(v) && (!strings.Contains(Markdown(v), "`/ship ") || !strings.Contains(StatusLine(v), "`/ship ")) {
+		if failed(v) && (!strings.Contains(Markdown(v), "`/ship ") || !strings.Contains(StatusLine(Commenting, v), "`/ship ")) {
 			t.Errorf("%s does not say what to do next", name)
 		}
 	}
@@ -189,7 +189,7 @@ func TestHostileWords(t *testing.T) {
 					t.Parallel()
 					v := hostileView(text, p, e)
 					harmless(t, Markdown(v))
-					harmless(t, StatusLine(v))
+					harmless(t, StatusLine(Commenting, v))
 					if title, _ := CheckOutput(v); len(title) > maxCheckTitle {
 						t.Errorf("title of %d bytes", len(title))
 					}
@@ -227,7 +227,7 @@ func harmless(t *testing.T, text string) {
 
 func TestHelpText(t *testing.T) {
 	t.Parallel()
-	help := HelpText()
+	help := HelpText(Commenting)
 	golden(t, "help", help+"\n")
 	for _, word := range []string{"stop", "retry", "status", "help", "model", "budget", "ready", "repo", "branch="} {
 		if !strings.Contains(help, word) {

@@ -8,16 +8,21 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"ship/bot"
 	"ship/integrations/github"
+	"ship/integrations/linear"
 	"ship/session"
 )
 
 // Settings are the sections of ship.yaml that belong to platforms.
 type Settings struct {
 	GitHub github.Settings `yaml:"github"`
+	Linear linear.Settings `yaml:"linear"`
+	// Routes and People are what platforms that host no code go by.
+	Routes bot.RouteSettings `yaml:"repositories"`
 }
 
 // Platform is one platform, both directions.
@@ -28,6 +33,13 @@ type Platform struct {
 	// Recover asks the platform to deliver again what it never got accepted
 	// since a moment; nil when it repeats by itself. Twice is once.
 	Recover func(ctx context.Context, since time.Time) (asked int, err error)
+	// Pace of the reports to its threads.
+	Pace func(running time.Duration) session.Pace
+	// Idiom is how people speak with ship there.
+	Idiom bot.Idiom
+	// Pages are what people open in a browser to set the platform up, by their
+	// patterns for http.ServeMux; nil when there are none.
+	Pages map[string]http.Handler
 	// Code is set by a platform that hosts repositories.
 	Code *CodeHost
 }
@@ -40,6 +52,10 @@ type CodeHost struct {
 	Credential func(ctx context.Context, repoKey string) (user, password string, err error)
 	// Identity is whom commits are made by.
 	Identity func(ctx context.Context) (name, email string, err error)
+	// Repositories and Rights are what other platforms ask before a session that
+	// began with them may work here.
+	Repositories bot.Repositories
+	Rights       bot.Rights
 }
 
 // Deps is what every platform gets.
@@ -47,8 +63,21 @@ type Deps struct {
 	PublicURL string
 	// Permission on a repository that a person needs: write or admin.
 	Permission string
-	Transport  http.RoundTripper
-	Log        *slog.Logger
+	// People say who is who.
+	People bot.PeopleSettings
+	// Shared is what all gateways share.
+	Shared Shared
+	// Inbox takes what a platform fetches by itself.
+	Inbox     session.Inbox
+	Transport http.RoundTripper
+	Log       *slog.Logger
+}
+
+// Shared keeps tokens and shares out allowances over all gateways.
+type Shared struct {
+	Vault  linear.Vault
+	Locker linear.Locker
+	Quota  linear.Quota
 }
 
 // ErrNone: not one platform is set up.
@@ -64,10 +93,38 @@ func Open(s Settings, d Deps) ([]Platform, error) {
 		}
 		all = append(all, p)
 	}
+	if s.Linear.Enabled() {
+		p, err := openLinear(s, d, all)
+		if err != nil {
+			return nil, fmt.Errorf("set up linear: %w", err)
+		}
+		all = append(all, p)
+	}
 	if len(all) == 0 {
 		return nil, ErrNone
 	}
 	return all, nil
+}
+
+// errNoHost: the work has to go somewhere.
+var errNoHost = errors.New("it needs a platform that hosts repositories: fill in the section github")
+
+func openLinear(s Settings, d Deps, others []Platform) (Platform, error) {
+	i := slices.IndexFunc(others, func(p Platform) bool { return p.Code != nil })
+	if i < 0 {
+		return Platform{}, errNoHost
+	}
+	host := others[i].Code
+	l, err := linear.New(linear.Config{
+		Settings: s.Linear, PublicURL: d.PublicURL,
+		Gate:  &bot.Gate{Repositories: host.Repositories, Rights: host.Rights, Routes: s.Routes, People: d.People},
+		Vault: d.Shared.Vault, Locker: d.Shared.Locker, Quota: d.Shared.Quota, Inbox: d.Inbox,
+		Transport: d.Transport, Logger: d.Log,
+	})
+	if err != nil {
+		return Platform{}, err
+	}
+	return Platform{Name: linear.Platform, Receiver: l.Receiver, Performer: l.Performer, Idiom: bot.Talking}, nil
 }
 
 func openGitHub(s github.Settings, d Deps) (Platform, error) {

@@ -208,7 +208,9 @@ func (m mortal) Due(ctx context.Context, n int) ([]session.ID, error) {
 func policy() session.Policy {
 	return session.Policy{
 		Model: "m/x", Models: []string{"m/x"}, BudgetUSD: 1, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
-		ReportEvery: 10 * time.Second, Help: "help", Status: func(v session.View) string { return string(v.Phase) },
+		Pace:   func(string, time.Duration) session.Pace { return session.Pace{Every: 10 * time.Second} },
+		Help:   func(string) string { return "help" },
+		Status: func(_ string, v session.View) string { return string(v.Phase) },
 	}
 }
 

@@ -14,10 +14,17 @@ type EffectKind string
 const (
 	// Admit asks the platform who the requester is and what it is about.
 	Admit EffectKind = "admit"
-	// Acknowledge shows that a request was seen (👀).
+	// Acknowledge shows that a request was seen (👀). Of the request it has the
+	// verb only.
 	Acknowledge EffectKind = "acknowledge"
 	// Say posts Text in Thread, as a new message, once.
 	Say EffectKind = "say"
+	// Ask posts the question Text with Choices in Thread, once.
+	Ask EffectKind = "ask"
+	// Begin shows in Thread, and on what it is about, that a turn has begun.
+	Begin EffectKind = "begin"
+	// Answer posts the turn's end in Thread, as a new message, once.
+	Answer EffectKind = "answer"
 	// Reply answers the request Ref in place (an inline review reply), once.
 	Reply EffectKind = "reply"
 	// Report overwrites the one status comment of Thread with the State's view.
@@ -72,6 +79,10 @@ type Effect struct {
 	Thread  *Thread  `json:"th,omitempty"`
 	Request *Request `json:"rq,omitempty"`
 	Text    string   `json:"tx,omitempty"`
+	// Refusal: Text says that something will not be done.
+	Refusal bool `json:"no,omitempty"`
+	// Choices that Ask offers.
+	Choices []Choice `json:"ch,omitempty"`
 	// Ref is what Reply answers.
 	Ref string `json:"rf,omitempty"`
 	To  ID     `json:"to,omitempty"`
@@ -139,6 +150,10 @@ type Problem struct {
 	// Passing: the other side is away, and it is not for a person to bring it
 	// back. Such is waited for longer.
 	Passing bool
+	// Gone: the thread is no longer ours to speak in, because the platform took
+	// the access back or the thread is deleted. Work that nobody else hears of
+	// ends.
+	Gone bool
 }
 
 func (p *Problem) Error() string { return p.Err.Error() }

@@ -80,6 +80,8 @@ type Failed struct {
 	Passing bool
 	// Lost: the box is gone, so another has to be made first.
 	Lost bool
+	// Gone: the thread is no longer ours to speak in.
+	Gone bool
 	// Stop: it ended because a person said stop, which is no fault.
 	Stop bool
 	// Err is the whole chain, for the operator's log.
@@ -137,7 +139,10 @@ type Outcome struct {
 	Say string `json:"s,omitempty"`
 	// Answer is the agent's last message, at most 16 KiB.
 	Answer string `json:"a,omitempty"`
-	Usage  Usage  `json:"u,omitzero"`
+	// Question is what the agent needs to know before it can go on. The answer
+	// starts the next turn.
+	Question *Question `json:"q,omitempty"`
+	Usage    Usage     `json:"u,omitzero"`
 	// Commands that the agent ran, newest last, for the proof in the pull
 	// request. At most 20.
 	Commands []string `json:"cm,omitempty"`

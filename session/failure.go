@@ -40,7 +40,7 @@ func failure(e Effect, err error) Failed {
 	}
 	var p *Problem
 	if errors.As(err, &p) {
-		f.Say, f.Again, f.After, f.Passing = p.Say, p.Again, p.After, p.Passing
+		f.Say, f.Again, f.After, f.Passing, f.Gone = p.Say, p.Again && !p.Gone, p.After, p.Passing, p.Gone
 	}
 	if errors.Is(err, ErrStopRequested) {
 		f.Again, f.Stop = false, true

@@ -22,6 +22,9 @@ func (n *step) broke(f Failed) {
 		}
 		gone, _ := n.drop(e.ID)
 		n.gaveUp(gone, f)
+		if f.Gone {
+			n.lose(gone)
+		}
 		return
 	}
 }
@@ -60,10 +63,10 @@ func (n *step) gaveUp(e Effect, f Failed) {
 			n.turnBroke(e, f)
 		}
 	case Admit:
-		n.say(*e.Request, f.Say)
+		n.deny(*e.Request, f.Say)
 	case MarkReady:
 		if e.Request != nil {
-			n.say(*e.Request, f.Say)
+			n.deny(*e.Request, f.Say)
 		}
 	case Report:
 		n.unshown(*e.Thread)
@@ -131,17 +134,19 @@ func (n *step) report() {
 	}
 	digest := ViewOf(n.State).Digest()
 	for _, v := range n.Threads {
-		if v.Shown != digest {
-			n.reportTo(v, digest)
+		pace := n.policy.Pace(v.Platform, n.now.Sub(n.Turn.Started))
+		switch {
+		case phaseOfDigest(v.Shown) != phaseOfDigest(digest):
+			n.reportTo(v, digest, n.now)
+		case v.Shown != digest:
+			n.reportTo(v, digest, v.At.Add(pace.Every))
+		case n.busy() && pace.Silence > 0:
+			n.reportTo(v, digest, v.At.Add(pace.Silence))
 		}
 	}
 }
 
-func (n *step) reportTo(v Voice, digest string) {
-	due := v.At.Add(n.policy.ReportEvery)
-	if phaseOfDigest(v.Shown) != phaseOfDigest(digest) {
-		due = n.now
-	}
+func (n *step) reportTo(v Voice, digest string, due time.Time) {
 	for i := range n.Pending {
 		p := &n.Pending[i]
 		if p.Kind == Report && *p.Thread == v.Thread {
@@ -152,7 +157,7 @@ func (n *step) reportTo(v Voice, digest string) {
 		}
 	}
 	n.add(Effect{Kind: Report, By: v.Platform, Thread: &v.Thread, Due: due},
-		"report", v.Key, strconv.Itoa(n.Turn.N), digest, v.Shown)
+		"report", v.Key, strconv.Itoa(n.Turn.N), digest, v.Shown, strconv.FormatInt(v.At.UnixMilli(), 10))
 }
 
 func phaseOfDigest(d string) string {
@@ -200,7 +205,7 @@ func (t Turn) remains() *Turn {
 	left := &Turn{N: t.N, Stage: t.Stage, Told: true, Changed: t.Changed, Took: t.Took}
 	completed := true
 	if o := t.Outcome; o != nil {
-		left.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage}
+		left.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage, Question: o.Question}
 		completed = o.Ending == Completed
 	}
 	if !completed { // a retry is likely, and an operator's has no other context
@@ -213,7 +218,7 @@ func (t Turn) remains() *Turn {
 func (n *step) telling() bool {
 	for _, e := range n.Pending {
 		switch e.Kind {
-		case Report, Reply, Check, Open, MarkReady:
+		case Report, Reply, Begin, Answer, Check, Open, MarkReady:
 			return true
 		}
 	}
@@ -225,7 +230,7 @@ func (n *step) telling() bool {
 func (t Turn) keepForRetry(completed bool) (kept []Request, forgotten bool) {
 	size := 0
 	for i, r := range t.Requests {
-		k := Request{Verb: r.Verb, Text: r.Text, Quote: r.Quote, Model: r.Model, Branch: r.Branch}
+		k := Request{Verb: r.Verb, Text: r.Text, Quote: r.Quote, Inline: r.Inline, Model: r.Model, Branch: r.Branch}
 		if i > 0 {
 			k.By.Login = r.By.Login
 			size += keptRequest
@@ -270,19 +275,21 @@ func pendingKind(effects []Effect, k EffectKind) bool {
 // schedule says which effects may begin now, and when the next one may.
 // Effects of one performer go in order, one at a time, and taken names the
 // performers that are at work already. One that waits for its time holds up
-// those behind it, unless it is passable.
+// those behind it, unless it is passable. Only another admission holds up an
+// admission: it may be a stop, and what is said meanwhile can wait.
 func schedule(effects []Effect, taken map[string]bool, now time.Time) (ready []Effect, next time.Time) {
-	closed := map[string]bool{}
+	begun, held, queue := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, e := range effects {
-		if taken[e.By] || closed[e.By] {
+		if taken[e.By] || begun[e.By] || held[e.By] && e.Kind != Admit || queue[e.By] && e.Kind == Admit {
 			continue
 		}
-		closed[e.By] = true
 		if due := e.due(); due.After(now) {
 			next = earlier(next, due)
-			closed[e.By] = !e.passable()
+			held[e.By] = held[e.By] || !e.passable()
+			queue[e.By] = queue[e.By] || e.Kind == Admit
 			continue
 		}
+		begun[e.By] = true
 		ready = append(ready, e)
 	}
 	return ready, next

@@ -20,13 +20,22 @@ type Policy struct {
 	TurnTimeout time.Duration
 	// IdleDestroy is how long a box may rest before it is destroyed.
 	IdleDestroy time.Duration
-	// ReportEvery is the least time between two updates of a status comment.
-	// A change of phase does not wait for it.
-	ReportEvery time.Duration
-	// Help is what the help verb answers; Status renders the status verb's
-	// answer.
-	Help   string
-	Status func(View) string
+	// Pace of reports to a platform's threads, in a turn that has been running
+	// for a while.
+	Pace func(platform string, running time.Duration) Pace
+	// Help and Status render the answers to the help and the status verb.
+	Help   func(platform string) string
+	Status func(platform string, v View) string
+}
+
+// Pace says how often a thread is reported to.
+type Pace struct {
+	// Every is the least time between two reports. A change of phase does not
+	// wait for it.
+	Every time.Duration
+	// Silence is the most time between two reports while a turn runs, for
+	// platforms that take silence for death. Zero: there is none.
+	Silence time.Duration
 }
 
 // Limits of a session's own growth.

@@ -9,12 +9,19 @@ import (
 )
 
 // byClosing is who stops a turn when its pull request is closed: nobody can be
-// called that.
-const byClosing = "(closed)"
+// called that. byLosing is when nobody can be told any more.
+const (
+	byClosing = "(closed)"
+	byLosing  = "(gone)"
+)
 
 // begin starts a turn.
 func (n *step) begin(a Admitted) {
 	n.leave()
+	var question *Question
+	if n.Turn != nil && n.Turn.Outcome != nil {
+		question = n.Turn.Outcome.Question
+	}
 	model, problem := n.policy.choose(firstNonEmpty(a.Model, n.Model))
 	if problem != "" {
 		model, _ = n.policy.choose("") // a model that was taken off the list since
@@ -30,14 +37,25 @@ func (n *step) begin(a Admitted) {
 	n.Turn = &Turn{
 		N: n.Turns, Stage: Preparing, Requests: append([]Request{a.Request}, a.More...), Context: a.Context,
 		Model: model, Budget: budget, Started: n.now, Deadline: n.now.Add(n.policy.TurnTimeout),
-		Finish: a.Verb == Finish,
+		Finish: a.Verb == Finish, Asked: question,
 	}
 	if a.Branch != "" && n.PR == nil && n.Head == "" {
 		n.Base = a.Branch
 	}
 	n.prepare()
+	n.announce(Begin)
 	if n.PR != nil && n.Head != "" {
 		n.check(CheckState{SHA: n.Head})
+	}
+}
+
+// announce tells of a turn's beginning or end where a message of its own is
+// due for that.
+func (n *step) announce(k EffectKind) {
+	for _, v := range n.Threads {
+		if v.Talks {
+			n.add(Effect{Kind: k, By: v.Platform, Thread: &v.Thread}, n.cause(v.Key)...)
+		}
 	}
 }
 
@@ -108,7 +126,7 @@ func (n *step) done(p Performed) {
 		n.advance(e, p)
 	case Sweep:
 		n.swept(*e.Thread)
-	case Acknowledge, Say, Reply, Forward, Close: // nothing follows
+	case Acknowledge, Say, Ask, Reply, Begin, Answer, Forward, Close: // nothing follows
 	}
 }
 
@@ -176,8 +194,11 @@ func (n *step) keepBox() {
 }
 
 func (n *step) stopped() string {
-	if n.Turn.Stopping == byClosing {
+	switch n.Turn.Stopping {
+	case byClosing:
 		return "The pull request was closed, so I stopped."
+	case byLosing:
+		return "The place where this was asked is closed to me now, so I stopped."
 	}
 	return fmt.Sprintf("Stopped by %s. `/ship retry` starts it again.", printable(n.Turn.Stopping))
 }
@@ -255,11 +276,12 @@ func (n *step) finish() {
 	t.Progress = Progress{Todos: t.Progress.Todos, Steps: t.Progress.Steps, Usage: t.Outcome.Usage}
 	n.Spent = n.Spent.Add(t.Outcome.Usage)
 	if n.Head != "" && n.PR != nil {
-		n.check(CheckState{SHA: n.Head, Conclusion: conclusion(t.Outcome.Ending)})
+		n.check(CheckState{SHA: n.Head, Conclusion: conclusion(*t.Outcome)})
 	}
 	n.add(Effect{Kind: Close, By: Worker, Text: strconv.Itoa(t.N)}, n.cause()...)
 	n.replies()
-	if t.Finish && t.Stopping == "" && t.Outcome.Ending == Completed && n.PR != nil && n.PR.Draft {
+	n.announce(Answer)
+	if t.Finish && t.Stopping == "" && t.Outcome.succeeded() && n.PR != nil && n.PR.Draft {
 		n.add(Effect{Kind: MarkReady, By: n.Repo.Platform}, n.cause()...)
 	}
 }
@@ -267,7 +289,7 @@ func (n *step) finish() {
 // replies answers in place those who asked in place.
 func (n *step) replies() {
 	for _, r := range n.Turn.Requests {
-		if r.Quote != "" && r.Ref != "" {
+		if r.Inline && r.Ref != "" {
 			n.add(Effect{Kind: Reply, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref, Text: n.short()},
 				"request", r.ID)
 		}
@@ -293,9 +315,15 @@ func (n *step) short() string {
 	return answer
 }
 
-func conclusion(e Ending) string {
-	switch e {
+// succeeded: there is nothing left to do, not even to answer.
+func (o Outcome) succeeded() bool { return o.Ending == Completed && o.Question == nil }
+
+func conclusion(o Outcome) string {
+	switch o.Ending {
 	case Completed:
+		if o.Question != nil {
+			return "neutral"
+		}
 		return "success"
 	case Stopped:
 		return "cancelled"

@@ -53,6 +53,9 @@ const (
 	Budget Verb = "budget"
 	// Ready marks the pull request ready for review.
 	Ready Verb = "ready"
+	// Withdraw: the work was taken away, without a word to us. What runs ends;
+	// where nothing runs, nothing is said.
+	Withdraw Verb = "withdraw"
 	// Unclear: the words could not be understood; Text is the sentence that
 	// says so, for the person.
 	Unclear Verb = "unclear"
@@ -70,8 +73,14 @@ type Request struct {
 	// quoted.
 	Text string `json:"t,omitempty"`
 	// Quote is context that is data, not instruction: the diff hunk under a
-	// review comment, for example.
+	// review comment, or what was said around the request.
 	Quote string `json:"q,omitempty"`
+	// Inline: it was asked at a place of its own, the one that Quote shows, and
+	// is answered there too.
+	Inline bool `json:"il,omitempty"`
+	// Early: it is acknowledged before it is admitted, because the platform
+	// gives up on an agent that takes longer.
+	Early bool `json:"ey,omitempty"`
 	// Ref is opaque here: what the platform needs to react to this very request
 	// and to answer it in place.
 	Ref string `json:"r,omitempty"`
@@ -101,6 +110,27 @@ type PullRequest struct {
 	Draft bool   `json:"d,omitempty"`
 }
 
+// Question is asked of a person who may answer with one of the choices, or in
+// words.
+type Question struct {
+	Text    string   `json:"t"`
+	Choices []Choice `json:"c,omitempty"`
+}
+
+// Choice is one of the answers that are offered. Value is what it means, and
+// Label what people read.
+type Choice struct {
+	Label string `json:"l,omitempty"`
+	Value string `json:"v"`
+}
+
+// Origin is what a session is about on the platform where it began, such as
+// the issue ENG-42, where the code host does not know it.
+type Origin struct {
+	Name string `json:"n"`
+	URL  string `json:"u,omitempty"`
+}
+
 // Admission is the platform's answer to "may this person ask this here, and
 // what is it about". It is learned by the Admit effect, outside the webhook.
 type Admission struct {
@@ -109,11 +139,20 @@ type Admission struct {
 	Refusal string `json:"no,omitempty"`
 	// Stranger: it is the person who may not command. Said once per person.
 	Stranger bool `json:"str,omitempty"`
+	// Void: nothing follows, and nothing is said.
+	Void bool `json:"vo,omitempty"`
+	// Question has to be answered first: in which repository. The request waits
+	// for it, and is admitted anew with the answer as its Repo.
+	Question *Question `json:"qu,omitempty"`
+	// Talks: the thread is a conversation, which hears that work begins and gets
+	// the end as a message of its own. Otherwise the status comment says both.
+	Talks bool `json:"tk,omitempty"`
 	// Forward names the session that this thread belongs to, if it is another.
 	Forward ID `json:"fw,omitempty"`
 	// By is the requester with what the platform knows of them.
-	By   Person `json:"by"`
-	Repo Repo   `json:"repo"`
+	By Person `json:"by"`
+	// Repo may be empty when what is asked needs none.
+	Repo Repo `json:"repo"`
 	// Base is the branch that the work starts from and the pull request targets.
 	Base string `json:"base,omitempty"`
 	// Branch is set when the work goes onto an existing branch of the
@@ -126,4 +165,9 @@ type Admission struct {
 	// untrusted data for the agent, at most 32 KiB.
 	Title   string `json:"ti,omitempty"`
 	Context string `json:"cx,omitempty"`
+	// Quote takes the place of the request's, unless that is Inline: what was
+	// said around it and is no instruction, at most 16 KiB. A running turn gets
+	// to see it with the request.
+	Quote  string  `json:"q,omitempty"`
+	Origin *Origin `json:"or,omitempty"`
 }

@@ -16,6 +16,7 @@ type State struct {
 	Threads []Voice `json:"th,omitempty"`
 	Repo    Repo    `json:"rp,omitzero"`
 	Title   string  `json:"ti,omitempty"`
+	Origin  *Origin `json:"or,omitempty"`
 	// Base is the branch that the pull request targets.
 	Base string `json:"ba,omitempty"`
 	// Branch that the work goes to, and Head, its commit on the remote.
@@ -44,6 +45,8 @@ type State struct {
 	// Waiting are the admitted requests that start a turn when the running one
 	// has ended.
 	Waiting []Admitted `json:"wa,omitempty"`
+	// Asking is the request that waits for the answer to a question.
+	Asking *Asking `json:"as,omitempty"`
 	// Refused are the logins that got their one refusal.
 	Refused []string `json:"no,omitempty"`
 	// Check is the check run that we own on Head.
@@ -57,11 +60,22 @@ type State struct {
 // Voice is a thread with what we said last in its one status comment.
 type Voice struct {
 	Thread
+	// Talks: see Admission.
+	Talks bool `json:"t,omitempty"`
+	// Heard is until when what is said there was read along.
+	Heard time.Time `json:"h,omitzero"`
 	// Ref is the platform's id of the status comment.
 	Ref string `json:"r,omitempty"`
 	// Shown is the digest of what it shows, and At when it was written.
 	Shown string    `json:"s,omitempty"`
 	At    time.Time `json:"a,omitzero"`
+}
+
+// Asking is an open question, and the request that waits for its answer, as it
+// was before it was admitted.
+type Asking struct {
+	Request  Request  `json:"rq"`
+	Question Question `json:"qu"`
 }
 
 // Admitted is a request that may be carried out, with what it is about. More
@@ -119,6 +133,8 @@ type Turn struct {
 	// Told: every thread shows the end, and all was dropped but what a status
 	// line says and a retry needs.
 	Told bool `json:"tl,omitempty"`
+	// Asked is what the turn before ended with, and this one answers.
+	Asked *Question `json:"aq,omitempty"`
 	// Finish: mark the pull request ready when it succeeds.
 	Finish bool `json:"fn,omitempty"`
 }

@@ -49,6 +49,10 @@ type step struct {
 // clone copies all that Step may write to.
 func (s State) clone() State {
 	s.Threads = slices.Clone(s.Threads)
+	if s.Asking != nil {
+		a := *s.Asking
+		s.Asking = &a
+	}
 	s.Pending = slices.Clone(s.Pending)
 	s.Waiting = slices.Clone(s.Waiting)
 	s.Refused = slices.Clone(s.Refused)
@@ -116,6 +120,12 @@ func (n *step) say(r Request, text string) {
 		"request", r.ID)
 }
 
+// deny says that something will not be done.
+func (n *step) deny(r Request, text string) {
+	n.add(Effect{Kind: Say, By: r.Thread.Platform, Thread: &r.Thread, Text: text, Ref: r.Ref, Refusal: true},
+		"request", r.ID)
+}
+
 // asked: somebody asked something. Who that is, and what about, only the
 // platform knows.
 func (n *step) asked(r Request) {
@@ -123,6 +133,16 @@ func (n *step) asked(r Request) {
 		n.forward(r)
 		return
 	}
+	if r.Early {
+		n.acknowledge(r)
+	}
+	if n.answered(r) {
+		return
+	}
+	n.admit(r)
+}
+
+func (n *step) admit(r Request) {
 	n.add(Effect{Kind: Admit, By: r.Thread.Platform, Thread: &r.Thread, Request: &r}, "request", r.ID)
 }
 
@@ -130,19 +150,28 @@ func (n *step) forward(r Request) {
 	n.add(Effect{Kind: Forward, By: Self, Request: &r, To: n.Forward}, "request", r.ID)
 }
 
-func (n *step) admitted(r Request, a Admission) {
+func (n *step) admitted(asked Request, a Admission) {
+	r := asked
 	if a.By.Login != "" {
 		r.By = a.By
 	}
+	if !r.Inline {
+		r.Quote = a.Quote
+	}
 	switch {
+	case a.Void:
 	case a.Forward != "" && a.Forward != n.ID:
 		n.Forward = a.Forward
 		n.forward(r)
 	case a.Refusal != "":
 		n.refuse(r, a)
+	case a.Question != nil:
+		n.ask(asked, *a.Question)
 	default:
 		n.Refused = slices.DeleteFunc(n.Refused, func(login string) bool { return login == r.By.Login })
-		n.acknowledge(r)
+		if !r.Early && r.Verb != Withdraw {
+			n.acknowledge(r)
+		}
 		n.learn(r, a)
 		n.obey(r, a.Context)
 	}
@@ -160,19 +189,25 @@ func (n *step) refuse(r Request, a Admission) {
 			n.Refused = slices.Delete(n.Refused, 0, 1)
 		}
 	}
-	n.say(r, a.Refusal)
+	n.deny(r, a.Refusal)
 }
 
 func (n *step) acknowledge(r Request) {
-	n.add(Effect{Kind: Acknowledge, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref}, "request", r.ID)
+	n.add(Effect{Kind: Acknowledge, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref, Request: &Request{Verb: r.Verb}},
+		"request", r.ID)
 }
 
 // learn takes over what the platform said of the thread.
 func (n *step) learn(r Request, a Admission) {
-	n.voice(r.Thread)
-	n.Repo = a.Repo
+	n.voice(r, a.Talks)
+	if a.Repo.Key != "" {
+		n.Repo = a.Repo
+	}
 	if a.Title != "" {
 		n.Title = a.Title
+	}
+	if a.Origin != nil {
+		n.Origin = a.Origin
 	}
 	n.leave()
 	if a.Base != "" && n.PR == nil {
@@ -184,7 +219,7 @@ func (n *step) learn(r Request, a Admission) {
 	if a.Head != "" && !n.busy() {
 		n.Head = a.Head
 	}
-	if n.Branch == "" {
+	if n.Branch == "" && n.Repo.Key != "" {
 		n.Branch = branchName(n.Title, n.Past, n.ID)
 	}
 }
@@ -201,10 +236,19 @@ func (n *step) leave() {
 }
 
 // voice makes the session speak in a thread too.
-func (n *step) voice(t Thread) {
-	same := func(v Voice) bool { return v.Thread == t }
-	if !slices.ContainsFunc(n.Threads, same) && len(n.Threads) < maxVoices {
-		n.Threads = append(n.Threads, Voice{Thread: t})
+func (n *step) voice(r Request, talks bool) {
+	i := slices.IndexFunc(n.Threads, func(v Voice) bool { return v.Thread == r.Thread })
+	if i < 0 && len(n.Threads) < maxVoices {
+		n.Threads = append(n.Threads, Voice{Thread: r.Thread})
+		i = len(n.Threads) - 1
+	}
+	if i < 0 {
+		return
+	}
+	v := &n.Threads[i]
+	v.Talks = talks
+	if v.Talks && r.At.After(v.Heard) {
+		v.Heard = r.At
 	}
 }
 
@@ -248,10 +292,12 @@ func (n *step) obey(r Request, context string) {
 		n.retry(r, context)
 	case Stop:
 		n.stop(r)
+	case Withdraw:
+		n.withdraw(r)
 	case Status:
-		n.say(r, n.policy.Status(ViewOf(n.State)))
+		n.say(r, n.policy.Status(r.Thread.Platform, ViewOf(n.State)))
 	case Help:
-		n.say(r, n.policy.Help)
+		n.say(r, n.policy.Help(r.Thread.Platform))
 	case Model:
 		n.setModel(r)
 	case Budget:
@@ -269,7 +315,7 @@ func (n *step) instruct(a Admitted) {
 	model, problem := n.policy.choose(a.Model)
 	switch {
 	case problem != "":
-		n.say(a.Request, problem)
+		n.deny(a.Request, problem)
 	case n.over():
 		n.begin(a)
 	case n.steerable(a, model):
@@ -278,7 +324,7 @@ func (n *step) instruct(a Admitted) {
 			n.Turn.Model = model
 		}
 	case len(n.Waiting) >= maxWaiting:
-		n.say(a.Request, "There is too much waiting in this thread already. Ask again when the current turn has ended.")
+		n.deny(a.Request, "There is too much waiting in this thread already. Ask again when the current turn has ended.")
 	default:
 		n.Waiting = append(n.Waiting, a)
 	}
@@ -333,15 +379,29 @@ func (n *step) anew(r Request, context string) Admitted {
 }
 
 func (n *step) stop(r Request) {
-	dropped := len(n.Waiting) > 0
+	dropped := len(n.Waiting) > 0 || n.Asking != nil
+	n.Asking = nil
 	n.dismiss("`" + printable(r.By.Login) + "` said stop")
 	switch {
 	case n.busy():
 		n.halt(r.By.Login)
 	case dropped:
-		n.say(r, "The turn had ended already. What was waiting behind it is dropped.")
+		n.say(r, "Nothing was running. What was waiting is dropped.")
 	default:
 		n.say(r, "Nothing is running here, so there is nothing to stop.")
+	}
+}
+
+// withdraw ends what runs, because the work was taken away.
+func (n *step) withdraw(r Request) {
+	waited := n.Asking != nil
+	n.Asking = nil
+	n.dismiss("The work was taken away from me")
+	switch {
+	case n.busy():
+		n.halt(r.By.Login)
+	case waited:
+		n.say(r, "The work was taken away from me, so I dropped the question.")
 	}
 }
 
@@ -429,7 +489,7 @@ func (n *step) expire() { n.Rests = n.now.Add(-n.policy.IdleDestroy) }
 
 func (n *step) poisoned(e Event) {
 	if e.Request != nil {
-		n.say(*e.Request, "Something in that request makes me fail again and again, so I put it aside. Please ask in other words; whoever runs me finds the cause in `ship deliveries`.")
+		n.deny(*e.Request, "Something in that request makes me fail again and again, so I put it aside. Please ask in other words; whoever runs me finds the cause in `ship deliveries`.")
 	}
 }
 

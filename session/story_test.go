@@ -20,6 +20,7 @@ var update = flag.Bool("update", false, "write the stories' effects anew")
 // and under each line what the session does about it.
 //
 //	> alice asks: fix the test        a request
+//	> alice asks: talking: fix it     one in a conversation
 //	> done admit                      the effect of that kind succeeded
 //	> broke run again                 it failed; again, lost or for good
 //	> wait 1h                         time passes
@@ -75,8 +76,14 @@ func testPolicy() Policy {
 	return Policy{
 		Model: "acme/large", Models: []string{"acme/large", "acme/small"},
 		BudgetUSD: 5, MaxBudgetUSD: 20, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
-		ReportEvery: 10 * time.Second, Help: "HELP",
-		Status: func(v View) string { return "STATUS " + string(v.Phase) },
+		Pace: func(platform string, _ time.Duration) Pace {
+			if platform == "talk" {
+				return Pace{Every: 10 * time.Second, Silence: 10 * time.Minute}
+			}
+			return Pace{Every: 10 * time.Second}
+		},
+		Help:   func(string) string { return "HELP" },
+		Status: func(_ string, v View) string { return "STATUS " + string(v.Phase) },
 	}
 }
 
@@ -147,6 +154,9 @@ func describe(e Effect, now time.Time) string {
 	if e.To != "" {
 		text += " to " + string(e.To)
 	}
+	if e.Kind == Admit && e.Request.Repo != "" {
+		text += " for " + e.Request.Repo
+	}
 	if e.Text != "" {
 		text += fmt.Sprintf(" %q", e.Text)
 	}
@@ -175,7 +185,7 @@ func (s *story) event(line string) error {
 		} else {
 			how := strings.Join(words[2:], " ")
 			s.step(Event{Kind: Broke, Failed: &Failed{
-				Effect: e.ID, Say: "It broke.", Err: "broken", Again: how == "again", Lost: how == "lost",
+				Effect: e.ID, Say: "It broke.", Err: "broken", Again: how == "again", Lost: how == "lost", Gone: how == "gone",
 			}})
 		}
 	case "wait":
@@ -210,12 +220,16 @@ func (s *story) ask(who, text string) error {
 		ID: fmt.Sprintf("c%d", s.asked), Thread: Thread{"github", "issue"}, By: Person{Login: who},
 		Ref: fmt.Sprintf("comment %d", s.asked), Verb: Instruct, Text: text, At: s.now,
 	}
+	if rest, ok := strings.CutPrefix(text, "talking: "); ok {
+		text = rest
+		r.Text, r.Thread, r.Early = rest, Thread{"talk", "room"}, rest != "withdraw"
+	}
 	if rest, ok := strings.CutPrefix(text, "inline: "); ok {
-		r.Text, r.Quote = rest, "a diff"
+		r.Text, r.Quote, r.Inline = rest, "a diff", true
 	}
 	verb, arg, _ := strings.Cut(text, " ")
 	switch Verb(verb) {
-	case Stop, Retry, Status, Help, Model, Budget, Ready, Finish:
+	case Stop, Retry, Status, Help, Model, Budget, Ready, Finish, Withdraw:
 		r.Verb, r.Text = Verb(verb), arg
 	}
 	s.step(Event{Kind: Asked, Request: &r})
@@ -249,6 +263,8 @@ func (s *story) performed(e Effect, words []string) *Performed {
 		case "":
 		case "too early":
 			p.Turn.Served--
+		case "asking":
+			p.Turn.Question = &Question{Text: "Which one?", Choices: []Choice{{Value: "A"}, {Value: "B"}}}
 		default:
 			p.Turn.Ending, p.Turn.Say = Ending(word), "What happened and what to do."
 		}
@@ -267,7 +283,12 @@ func (s *story) performed(e Effect, words []string) *Performed {
 
 func admission(e Effect, word string) *Admission {
 	a := &Admission{By: e.Request.By, Repo: Repo{Platform: "github", Name: "acme/widgets", Key: "k"}, Base: "main", Title: "Tests fail on Monday"}
+	a.Talks = e.Request.Thread.Platform == "talk"
 	switch word {
+	case "where":
+		*a = Admission{By: a.By, Question: &Question{Text: "Where?", Choices: []Choice{{Value: "acme/widgets"}, {Value: "acme/api", Label: "the API"}}}}
+	case "void":
+		*a = Admission{Void: true}
 	case "stranger":
 		a.Refusal, a.Stranger = "You may not.", true
 	case "refused":

@@ -154,7 +154,7 @@ func (a *app) employ(ctx context.Context, p parts, signer *broker.Signer) error 
 		performers[platform.Name] = throttle{Performer: platform.Performer, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
 	}
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
-		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(), Log: p.log, Hook: p.hook,
+		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook,
 	}}
 	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })

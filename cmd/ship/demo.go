@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"ship/integrations"
 	"ship/integrations/github"
 	"ship/integrations/github/githubtest"
+	"ship/integrations/linear"
 	"ship/sandbox/agent/modeltest"
 	"ship/session"
 	"ship/session/memory"
@@ -129,8 +131,7 @@ func (s *stage) chooseModel() error {
 	}
 	if s.demoOptions.model != "" {
 		s.settings.Agent.Model = s.demoOptions.model
-		_, known := s.settings.policyFor(s.demoOptions.model)
-		if !known {
+		if !slices.Contains(s.settings.modelNames(), s.demoOptions.model) {
 			return fmt.Errorf("--model %s is not in the settings; there are: %s", s.demoOptions.model, strings.Join(s.settings.modelNames(), ", "))
 		}
 		return nil
@@ -188,7 +189,11 @@ func (s *stage) play(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	platforms, err := integrations.Open(s.settings.Settings, integrations.Deps{Log: log})
+	vault := &linear.MemoryVault{}
+	platforms, err := integrations.Open(s.settings.Settings, integrations.Deps{
+		Inbox: store, Log: log, People: s.settings.Access.PeopleSettings,
+		Shared: integrations.Shared{Vault: vault, Locker: vault, Quota: &linear.MemoryQuota{}},
+	})
 	if err != nil {
 		return err
 	}
@@ -211,17 +216,6 @@ func (s *stage) play(ctx context.Context) error {
 		return err
 	}
 	return s.ending()
-}
-
-// policyFor tells whether a model can be chosen.
-func (s Settings) policyFor(model string) (session.Policy, bool) {
-	p := s.policy()
-	for _, name := range p.Models {
-		if name == model {
-			return p, true
-		}
-	}
-	return p, false
 }
 
 func isTerminal(w io.Writer) bool {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ship/bot"
+	"ship/integrations"
 	"ship/sandbox/agent"
 	"ship/sandbox/broker"
 	"ship/session"
@@ -15,6 +16,13 @@ import (
 // reportEvery is the least time between two updates of a status comment within
 // a phase; GitHub allows 80 content writes a minute for a whole installation.
 const reportEvery = 12 * time.Second
+
+func paceOf(p integrations.Platform, running time.Duration) session.Pace {
+	if p.Pace == nil {
+		return session.Pace{Every: reportEvery}
+	}
+	return p.Pace(running)
+}
 
 // modelNames are all models that may be chosen, as "provider/name", sorted.
 func (s Settings) modelNames() []string {
@@ -39,12 +47,18 @@ func (s Settings) defaultModel() string {
 	return ""
 }
 
-func (s Settings) policy() session.Policy {
+func (s Settings) policy(platforms []integrations.Platform) session.Policy {
+	by := map[string]integrations.Platform{}
+	for _, p := range platforms {
+		by[p.Name] = p
+	}
 	return session.Policy{
 		Model: s.defaultModel(), Models: s.modelNames(),
 		BudgetUSD: s.Limits.BudgetUSD, MaxBudgetUSD: s.Limits.MaxBudgetUSD,
 		TurnTimeout: time.Duration(s.Limits.TurnTimeout), IdleDestroy: time.Duration(s.Sandbox.IdleDestroy),
-		ReportEvery: reportEvery, Help: bot.HelpText(), Status: bot.StatusLine,
+		Pace:   func(platform string, running time.Duration) session.Pace { return paceOf(by[platform], running) },
+		Help:   func(platform string) string { return bot.HelpText(by[platform].Idiom) },
+		Status: func(platform string, v session.View) string { return bot.StatusLine(by[platform].Idiom, v) },
 	}
 }
 

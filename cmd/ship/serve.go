@@ -65,7 +65,10 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	platforms, err := integrations.Open(s.Settings, integrations.Deps{PublicURL: s.PublicURL, Permission: s.Access.Permission, Log: log})
+	platforms, err := integrations.Open(s.Settings, integrations.Deps{
+		PublicURL: s.PublicURL, Permission: s.Access.Permission, People: s.Access.PeopleSettings, Inbox: store, Log: log,
+		Shared: integrations.Shared{Vault: store.Vault(), Locker: store.Vault(), Quota: store.Quota()},
+	})
 	if errors.Is(err, integrations.ErrNone) {
 		return errors.New("no platform is set up: fill in the section github of ship.yaml (docs/github.md), or try `ship demo`")
 	}

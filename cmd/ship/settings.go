@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ship/bot"
 	"ship/config"
 	"ship/integrations"
 )
@@ -119,6 +120,8 @@ func (l LimitSettings) Validate() error {
 // AccessSettings say who may command.
 type AccessSettings struct {
 	Permission string `yaml:"permission" default:"write" oneof:"write admin" doc:"The permission on the repository that a person needs."`
+
+	bot.PeopleSettings `yaml:",inline"`
 }
 
 // Validate refuses what only shows when sections are seen together.

@@ -57,7 +57,7 @@ func (a act) deliver(guid string, commands []bot.Command) []session.Delivery {
 func (a act) request(c bot.Command) session.Request {
 	return session.Request{
 		ID: a.id, Thread: a.thread.session(), By: a.by, Verb: a.verb(c), Text: clip(c.Text, maxText),
-		Quote: clip(a.quote, maxQuote), Ref: a.ref.String(),
+		Quote: clip(a.quote, maxQuote), Inline: a.ref.kind == refInline, Ref: a.ref.String(),
 		Repo: c.Repo, Branch: c.Branch, Model: c.Model, At: a.at,
 	}
 }

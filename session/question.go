@@ -1,0 +1,75 @@
+package session
+
+import (
+	"slices"
+	"strings"
+)
+
+// ask puts a question before a request, which waits for the answer.
+func (n *step) ask(r Request, q Question) {
+	n.Asking = &Asking{Request: r, Question: q}
+	n.add(Effect{Kind: Ask, By: r.Thread.Platform, Thread: &r.Thread, Text: q.Text, Choices: q.Choices, Ref: r.Ref},
+		"request", r.ID)
+}
+
+// stillAsking is what an answer leads to that does not answer.
+const stillAsking = "I could not tell from that which repository you mean. Choose one, or write its name as `OWNER/NAME`; I begin as soon as I know."
+
+// answered takes r for the answer to the open question, if it is in its thread
+// and no command. The request that waits is then asked anew, in the place of
+// the answer: whoever asked it needs the right to, not who answers.
+func (n *step) answered(r Request) bool {
+	if n.Asking == nil || r.Verb != Instruct || r.Thread != n.Asking.Request.Thread {
+		return false
+	}
+	asked, repo := n.Asking.Request, firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text))
+	asked.ID, asked.Ref, asked.At = r.ID, r.Ref, r.At
+	if more := strings.TrimSpace(r.Text); more != "" && r.By.Login == asked.By.Login && (repo == "" || r.Repo != "") {
+		asked.Text = strings.TrimSpace(asked.Text + "\n\n" + more)
+	}
+	if repo == "" {
+		n.ask(asked, Question{Text: stillAsking, Choices: n.Asking.Question.Choices})
+		return true
+	}
+	asked.Repo, n.Asking = repo, nil
+	n.admit(asked)
+	return true
+}
+
+// choose is the value of the one choice that an answer names: by its value or
+// label, or by the last part of its value. Empty: none, or more than one.
+func (q Question) choose(answer string) string {
+	answer = strings.Trim(strings.TrimSpace(answer), "`\"'.!")
+	var found []string
+	for _, c := range q.Choices {
+		if strings.EqualFold(answer, c.Value) || strings.EqualFold(answer, c.Label) {
+			return c.Value
+		}
+		last := c.Value[strings.LastIndexByte(c.Value, '/')+1:]
+		if strings.EqualFold(answer, last) {
+			found = append(found, c.Value)
+		}
+	}
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0]
+}
+
+// lose: there is nobody to be told any more where an effect was to be
+// performed. Work that is told of nowhere else ends.
+func (n *step) lose(e Effect) {
+	if e.Thread == nil {
+		return
+	}
+	lost := *e.Thread
+	n.Threads = slices.DeleteFunc(n.Threads, func(v Voice) bool { return v.Thread == lost })
+	n.Waiting = slices.DeleteFunc(n.Waiting, func(a Admitted) bool { return a.Thread == lost })
+	n.Pending = slices.DeleteFunc(n.Pending, func(p Effect) bool { return p.By == lost.Platform && p.Thread != nil && *p.Thread == lost })
+	if n.Asking != nil && n.Asking.Request.Thread == lost {
+		n.Asking = nil
+	}
+	if n.busy() && len(n.Threads) == 0 {
+		n.halt(byLosing)
+	}
+}
