@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -103,11 +104,15 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 	var out session.Performed
 	switch e.Kind {
 	case session.Admit:
-		out.Admission = &session.Admission{By: e.Request.By, Repo: session.Repo{Platform: "git", Name: "o/r", Key: "k"}, Base: "main", Title: "T"}
+		out.Admission = admission(*e.Request, job.State)
 	case session.Acknowledge:
 		p.world.make(true, "eyes on "+e.Ref) // a platform's reaction is idempotent
-	case session.Say, session.Reply:
+	case session.Say, session.Reply, session.Ask:
 		p.world.make(job.Repeat, string(e.Kind)+" "+e.Text)
+	case session.Begin:
+		p.world.make(true, "begun") // an issue that is in progress is left alone
+	case session.Answer:
+		p.world.make(job.Repeat, "answer "+job.State.Turn.Outcome.Answer)
 	case session.Report:
 		v := session.ViewOf(job.State)
 		p.world.show(v)
@@ -126,6 +131,15 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 	case session.Discard, session.Sweep, session.MarkReady, session.Close:
 	}
 	return out, nil
+}
+
+// admission: in a conversation nobody knows the repository before it is named.
+func admission(r session.Request, s session.State) *session.Admission {
+	a := &session.Admission{By: r.By, Repo: session.Repo{Platform: "git", Name: "o/r", Key: "k"}, Base: "main", Title: "T", Talks: r.Early}
+	if r.Early && r.Repo == "" && s.Repo.Key == "" {
+		a.Repo, a.Question = session.Repo{}, &session.Question{Text: "which?", Choices: []session.Choice{{Value: "o/r"}, {Value: "o/s"}}}
+	}
+	return a
 }
 
 func (p *process) runAgent(ctx context.Context, job session.Job) (session.Performed, error) {
@@ -219,7 +233,7 @@ func (p *process) start(ctx context.Context) (ended chan error) {
 	ctx, p.cancel = context.WithCancelCause(ctx)
 	d := &session.Dispatcher{Max: 10, Engine: &session.Engine{
 		Store: mortal{p.store, p}, Inbox: p.store, Policy: policy(), Log: slog.New(slog.DiscardHandler),
-		Performers: map[string]session.Performer{"plat": p, "git": p, session.Worker: p},
+		Performers: map[string]session.Performer{"plat": p, "talk": p, "git": p, session.Worker: p},
 		Hook:       p.point,
 	}}
 	ended = make(chan error, 1)
@@ -227,12 +241,19 @@ func (p *process) start(ctx context.Context) (ended chan error) {
 	return ended
 }
 
-func ask(t *testing.T, store *memory.Store, id, text string) {
+// scene is one kind of session: with a status comment, or a conversation, in
+// which the repository is asked for.
+type scene struct {
+	platform string
+	talks    bool
+}
+
+func (sc scene) ask(t *testing.T, store *memory.Store, id, text string) {
 	t.Helper()
 	_, err := store.Append(t.Context(), session.Delivery{
-		Session: "s.1", Keys: []string{"plat:" + id}, Keep: time.Hour,
+		Session: "s.1", Keys: []string{sc.platform + ":" + id}, Keep: time.Hour,
 		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Request: &session.Request{
-			ID: id, Thread: session.Thread{Platform: "plat", Key: "t"}, By: session.Person{Login: "alice"},
+			ID: id, Thread: session.Thread{Platform: sc.platform, Key: "t"}, Early: sc.talks, By: session.Person{Login: "alice"},
 			Verb: session.Instruct, Text: text, Ref: id,
 		}},
 	})
@@ -241,17 +262,38 @@ func ask(t *testing.T, store *memory.Store, id, text string) {
 	}
 }
 
+// answer names the repository once it is asked for, which a process lives to
+// see.
+func (sc scene) answer(t *testing.T, store *memory.Store, w *world, p *process) {
+	for !w.has("ask which?") && !p.dead.Load() {
+		time.Sleep(time.Second)
+	}
+	if !p.dead.Load() {
+		sc.ask(t, store, "c1a", "o/r")
+		time.Sleep(5 * time.Second)
+	}
+}
+
+func (w *world) has(fact string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Contains(w.facts, fact)
+}
+
 // play runs the story of one turn, with a second request in the middle, in
 // processes of which the first dies at a point. It returns what the world is
 // like an hour later, and how many points the first process passed.
-func play(t *testing.T, killAt int64) (w *world, trace []string) {
+func (sc scene) play(t *testing.T, killAt int64) (w *world, trace []string) {
 	store, w := memory.New(), newWorld()
 	first := &process{world: w, store: store, killAt: killAt, died: make(chan struct{})}
 	ended := first.start(t.Context())
-	ask(t, store, "c1", "fix it")
+	sc.ask(t, store, "c1", "fix it")
 	time.Sleep(5 * time.Second)
+	if sc.talks && (killAt == 0 || !first.dead.Load()) {
+		sc.answer(t, store, w, first)
+	}
 	if killAt == 0 || !first.dead.Load() {
-		ask(t, store, "c2", "and the docs")
+		sc.ask(t, store, "c2", "and the docs")
 	}
 	select {
 	case <-first.died:
@@ -260,7 +302,10 @@ func play(t *testing.T, killAt int64) (w *world, trace []string) {
 	if first.dead.Load() {
 		second := &process{world: w, store: store, died: make(chan struct{})}
 		secondEnded := second.start(t.Context())
-		ask(t, store, "c2", "and the docs") // redelivered: the same key
+		if sc.talks { // redelivered: the same keys
+			sc.answer(t, store, w, second)
+		}
+		sc.ask(t, store, "c2", "and the docs")
 		time.Sleep(10 * time.Minute)
 		second.cancel(session.ErrShutdown)
 		<-secondEnded
@@ -273,10 +318,15 @@ func play(t *testing.T, killAt int64) (w *world, trace []string) {
 
 func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
+	t.Run("status comment", func(t *testing.T) { t.Parallel(); scene{platform: "plat"}.sweep(t) })
+	t.Run("conversation", func(t *testing.T) { t.Parallel(); scene{platform: "talk", talks: true}.sweep(t) })
+}
+
+func (sc scene) sweep(t *testing.T) {
 	var want string
 	var points []string
 	synctest.Test(t, func(t *testing.T) {
-		w, trace := play(t, 0)
+		w, trace := sc.play(t, 0)
 		want, points = w.String(), trace
 	})
 	if !strings.Contains(want, "status: ended turn 1 pr true") || len(points) < 20 {
@@ -286,7 +336,7 @@ func TestCrashAnywhere(t *testing.T) {
 		t.Run(fmt.Sprintf("%d %s", n+1, points[n]), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w, _ := play(t, int64(n+1))
+				w, _ := sc.play(t, int64(n+1))
 				if diff := cmp.Diff(want, w.String()); diff != "" {
 					t.Errorf("killed at %s (-clean +killed):\n%s", points[n], diff)
 				}

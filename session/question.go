@@ -5,6 +5,24 @@ import (
 	"strings"
 )
 
+// doubt: a request cannot be begun before a question is answered. What is asked
+// while one is open waits for the same answer.
+func (n *step) doubt(r Request, q Question) {
+	switch {
+	case n.Asking == nil:
+		n.ask(r, q)
+	case n.Asking.Request.By.Login == r.By.Login:
+		n.Asking.add(r.Text)
+	default:
+		n.deny(r, "I was asked something here before, and still need to know in which repository. Please ask again when that is settled.")
+	}
+}
+
+// add adds words to what waits.
+func (a *Asking) add(text string) {
+	a.Request.Text = strings.TrimSpace(a.Request.Text + "\n\n" + strings.TrimSpace(text))
+}
+
 // ask puts a question before a request, which waits for the answer.
 func (n *step) ask(r Request, q Question) {
 	n.Asking = &Asking{Request: r, Question: q}
@@ -22,11 +40,12 @@ func (n *step) answered(r Request) bool {
 	if n.Asking == nil || r.Verb != Instruct || r.Thread != n.Asking.Request.Thread {
 		return false
 	}
-	asked, repo := n.Asking.Request, firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text))
-	asked.ID, asked.Ref, asked.At = r.ID, r.Ref, r.At
-	if more := strings.TrimSpace(r.Text); more != "" && r.By.Login == asked.By.Login && (repo == "" || r.Repo != "") {
-		asked.Text = strings.TrimSpace(asked.Text + "\n\n" + more)
+	repo := firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text))
+	if r.By.Login == n.Asking.Request.By.Login && (repo == "" || r.Repo != "") {
+		n.Asking.add(r.Text)
 	}
+	asked := n.Asking.Request
+	asked.ID, asked.Ref, asked.At = r.ID, r.Ref, r.At
 	if repo == "" {
 		n.ask(asked, Question{Text: stillAsking, Choices: n.Asking.Question.Choices})
 		return true

@@ -166,7 +166,7 @@ func (n *step) admitted(asked Request, a Admission) {
 	case a.Refusal != "":
 		n.refuse(r, a)
 	case a.Question != nil:
-		n.ask(asked, *a.Question)
+		n.doubt(asked, *a.Question)
 	default:
 		n.Refused = slices.DeleteFunc(n.Refused, func(login string) bool { return login == r.By.Login })
 		if !r.Early && r.Verb != Withdraw {
