@@ -191,11 +191,24 @@ func (t *talk) outcome(ctx context.Context, r agent.Result) session.Outcome {
 	if u, err := t.usage(ctx); err == nil {
 		r.Usage = u
 	}
-	_, said := t.where()
-	return session.Outcome{
-		Ending: session.Ending(r.Ending), Say: r.Say, Answer: r.Answer, Usage: usageOf(r.Usage),
-		Commands: commands(r.Calls), Served: said,
+	o := outcomeOf(r)
+	_, o.Served = t.where()
+	return o
+}
+
+// outcomeOf takes the question out of an answer that ends with one. Work that
+// was cut off has none: what to do next is another question then.
+func outcomeOf(r agent.Result) session.Outcome {
+	o := session.Outcome{
+		Ending: session.Ending(r.Ending), Say: r.Say, Answer: r.Answer, Usage: usageOf(r.Usage), Commands: commands(r.Calls),
 	}
+	if r.Ending != agent.Completed {
+		return o
+	}
+	if q, rest, ok := parseQuestion(r.Answer); ok {
+		o.Question, o.Answer = &q, rest
+	}
+	return o
 }
 
 func commands(calls []agent.Call) []string {
