@@ -2,6 +2,8 @@ package bot
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"ship/session"
 )
@@ -72,7 +74,7 @@ const (
 )
 
 // Gate decides, for platforms that host no code, who may command and which
-// repository is meant.
+// repository is meant. It remembers nothing: the code host does.
 type Gate struct {
 	Repositories Repositories
 	Rights       Rights
@@ -80,21 +82,95 @@ type Gate struct {
 	People       PeopleSettings
 }
 
-// RouteSettings is the section `repositories` of ship.yaml: where work goes that
-// does not name its repository. What comes first here counts first.
-type RouteSettings struct {
-	Labels   map[string]string `yaml:"labels"`
-	Projects map[string]string `yaml:"projects"`
-	Teams    map[string]string `yaml:"teams"`
-	Channels map[string]string `yaml:"channels"`
-	Users    map[string]string `yaml:"users"`
-	Default  string            `yaml:"default"`
+// Pass says whether somebody may command ship in a repository, and on which
+// branch the work begins: the named one, or the default for an empty name. It
+// only reads. Without a repository it just says who asks, as far as the
+// settings tell. What will not get better by itself is a refusal; everything
+// else that hinders is an error.
+func (g *Gate) Pass(ctx context.Context, who Asker, repo, branch string) (Passage, error) {
+	if repo == "" {
+		return Passage{By: who.person(g.People.login(who))}, nil
+	}
+	at, base, err := g.Repositories.Repository(ctx, repo)
+	if problem := lasting(err); problem != nil {
+		return Passage{By: who.stranger(), Refusal: problem.Say}, nil
+	}
+	if err != nil {
+		return Passage{}, fmt.Errorf("look up the repository: %w", err)
+	}
+	p, err := g.identify(ctx, who, at)
+	if err != nil || p.Refusal != "" {
+		return p, err
+	}
+	if branch == "" {
+		p.Base = base
+		return p, nil
+	}
+	return g.branch(ctx, p, branch)
 }
 
-// PeopleSettings say who is who: a part of the section `access` of ship.yaml.
-type PeopleSettings struct {
-	// People are logins on the code host by e-mail address or account elsewhere.
-	People map[string]string `yaml:"people"`
-	// Unmatched says what becomes of people whose login is not known.
-	Unmatched string `yaml:"unmatched" default:"refuse" oneof:"refuse allow"`
+// lasting is the problem that an error is, unless it may pass.
+func lasting(err error) *session.Problem {
+	var p *session.Problem
+	if errors.As(err, &p) && !p.Again && !p.Passing && p.Say != "" {
+		return p
+	}
+	return nil
+}
+
+// identify finds the login of who asks, and holds it to its rights. Those who
+// have no right get to know nothing else of the repository.
+func (g *Gate) identify(ctx context.Context, who Asker, repo session.Repo) (Passage, error) {
+	login, err := g.login(ctx, who, repo)
+	if err != nil {
+		return Passage{}, err
+	}
+	p := Passage{By: who.person(login), Repo: repo}
+	switch {
+	case login != "":
+		may, err := g.Rights.May(ctx, repo, login)
+		if err != nil {
+			return Passage{}, fmt.Errorf("ask for the rights of a person: %w", err)
+		}
+		if !may {
+			p.Stranger, p.Refusal = true, fmt.Sprintf("Sorry, %s may not command me in %s; somebody who may can repeat the request, or a maintainer can give more access there.", code(clip(login, 60)), code(clip(repo.Name, 141)))
+		}
+	case g.People.Unmatched != allow:
+		p.By, p.Stranger, p.Refusal = who.stranger(), true, unmatched
+	}
+	return p, nil
+}
+
+// unmatched is what somebody is told whose login is not known. It is read by
+// others too, so it names no address.
+const unmatched = "Sorry, I may not act for you yet, because I do not know your login on GitHub: whoever runs ship can add your e-mail address under `access.people`, then ask me again."
+
+// login finds who asks on the code host: the operator's word comes first. It is
+// empty for nobody.
+func (g *Gate) login(ctx context.Context, who Asker, repo session.Repo) (string, error) {
+	if login := g.People.login(who); login != "" || !validEmail(who.Email) {
+		return login, nil
+	}
+	login, err := g.Rights.Login(ctx, repo, who.Email)
+	if err != nil {
+		return "", fmt.Errorf("match a person with a login: %w", err)
+	}
+	return login, nil
+}
+
+// branch holds a passage to the branch that was asked for.
+func (g *Gate) branch(ctx context.Context, p Passage, branch string) (Passage, error) {
+	there := validBranch(branch)
+	if there {
+		var err error
+		if there, err = g.Repositories.HasBranch(ctx, p.Repo, branch); err != nil {
+			return Passage{}, fmt.Errorf("look up the branch: %w", err)
+		}
+	}
+	if !there {
+		p.Refusal = fmt.Sprintf("There is no branch %s in %s; name one that is there, or leave `branch=` out.", code(clip(branch, 100)), code(clip(p.Repo.Name, 141)))
+		return p, nil
+	}
+	p.Base = branch
+	return p, nil
 }

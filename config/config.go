@@ -10,7 +10,9 @@
 // The yaml tag names the key (",inline" takes an embedded section apart), doc
 // explains it. default and min are written as a person would; oneof lists the
 // words that are allowed; is:"url", is:"size" (512MiB) and is:"usd" say more
-// than the type. A map of structs is a section whose keys the operator chooses.
+// than the type. A map of structs is a section whose keys the operator chooses,
+// and a map of single values is one that fits into one variable, as
+// NAME=VALUE,OTHER NAME=VALUE.
 //
 // Loading is strict: what is not known is refused, with the name that was
 // probably meant. Every key can be set by a variable, SHIP_<SECTION>_<KEY>, and

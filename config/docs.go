@@ -38,7 +38,11 @@ func (f *field) describe(named bool) ([]Key, error) {
 			return nil, err
 		}
 		// A table in a table has no variables of its own.
-		return e.describe(named && !strings.Contains(f.path, chosen))
+		named = named && !strings.Contains(f.path, chosen)
+		if f.flat {
+			return []Key{f.describeFlat(e, named)}, nil
+		}
+		return e.describe(named)
 	case f.fields == nil:
 		return []Key{f.describeLeaf(named)}, nil
 	}
@@ -60,6 +64,16 @@ func (f *field) describeLeaf(named bool) Key {
 	}
 	if len(f.oneOf) > 0 {
 		k.Type = strings.Join(f.oneOf, " or ")
+	}
+	return k
+}
+
+// describeFlat describes the entries of a flat table, which share a variable.
+func (f *field) describeFlat(entry *field, named bool) Key {
+	k := entry.describeLeaf(false)
+	k.Doc, k.Type, k.Secret = f.doc, k.Type+" by name", false
+	if named {
+		k.Env = f.env()
 	}
 	return k
 }

@@ -86,6 +86,9 @@ func (d *document) mapping(n *yaml.Node, f *field) {
 }
 
 func (d *document) tableEntry(key, value *yaml.Node, f *field) {
+	if f.flat && value.Tag == "!!null" {
+		return // it says nothing
+	}
 	e, err := f.entry(key.Value)
 	if err != nil {
 		d.wrong(key, f.path, err.Error(), "")

@@ -48,7 +48,10 @@ func (e *environment) read(root *field) {
 	known := root.variables()
 	for _, name := range slices.Sorted(maps.Keys(e.vars)) {
 		near := nearest(name, known)
+		flat := ofFlat(name, root)
 		switch {
+		case flat != nil:
+			e.problems.add(&Problem{Where: name, What: "there is no such setting", Remedy: "write all entries into " + flat.env() + ", like " + pairsLike})
 		case ofSection(name, root):
 			e.problems.add(unknown(name, "", name, known))
 		case near != "" && distance(name, near) <= 2:
@@ -67,9 +70,26 @@ func ofSection(name string, root *field) bool {
 	return false
 }
 
+// ofFlat finds the flat table that a variable seems to name an entry of. There
+// are no such variables: a name would have to be guessed from what is left of it
+// in capitals and underscores.
+func ofFlat(name string, f *field) *field {
+	for _, c := range f.fields {
+		if c.flat && strings.HasPrefix(name, c.env()+"_") {
+			return c
+		}
+		if found := ofFlat(name, c); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 func (e *environment) section(f *field) {
 	for _, c := range f.fields {
 		switch {
+		case c.flat:
+			e.whole(c)
 		case c.table:
 			e.whole(c)
 			e.table(c)
@@ -125,11 +145,19 @@ func (e *environment) report(name string, f *field, p *Problem) {
 	}
 }
 
-// whole reads a table that is given in one variable, as YAML.
+// whole reads a table that is given in one variable, as YAML. A flat one may be
+// written as pairs too, and takes the place of the file's: it is one value.
 func (e *environment) whole(f *field) {
 	name := f.env()
 	text, ok := e.take(name)
 	if !ok {
+		return
+	}
+	if f.flat {
+		f.clear()
+	}
+	if f.flat && !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		e.report(name, f, e.pairs(f, text))
 		return
 	}
 	var n yaml.Node
@@ -139,6 +167,23 @@ func (e *environment) whole(f *field) {
 	}
 	d := &document{name: name, problems: e.problems}
 	d.set(n.Content[0], f)
+}
+
+// pairs sets the entries of a flat table.
+func (e *environment) pairs(f *field, text string) *Problem {
+	list, problem := readPairs(text)
+	if problem != nil {
+		return problem
+	}
+	for _, p := range list {
+		c, err := f.entry(p.name)
+		if err != nil {
+			return &Problem{What: err.Error()}
+		}
+		c.touched = true
+		e.report(f.env(), c, c.set([]string{p.value}, false))
+	}
+	return nil
 }
 
 // table makes the entries that variables name: SHIP_MODELS_OPENAI_API_KEY is of
@@ -188,6 +233,8 @@ func (f *field) variables() []string {
 	var names []string
 	for _, c := range f.fields {
 		switch {
+		case c.flat:
+			names = append(names, c.env())
 		case c.table:
 			names = append(names, c.env())
 			names = append(names, entries(c).variables()...)

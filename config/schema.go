@@ -24,9 +24,9 @@ type field struct {
 	// fields of a section; nil for a leaf.
 	fields []*field
 	// table is a section with names chosen by the operator; entries are those
-	// that were named so far.
-	table   bool
-	entries map[string]*field
+	// that were named so far. It is flat when each of them is a single value.
+	table, flat bool
+	entries     map[string]*field
 	// touched: the file or the environment set this leaf.
 	touched bool
 }
@@ -69,6 +69,7 @@ func fieldOf(key, path string, v reflect.Value, tag reflect.StructTag) (*field, 
 		}
 	case v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String:
 		f = &field{key: key, path: path, value: v, table: true, entries: map[string]*field{}}
+		f.flat = leaf(v.Type().Elem()) && v.Type().Elem().Kind() != reflect.Slice
 	case leaf(v.Type()):
 		f = &field{key: key, path: path, value: v, secret: isSecret(key, v.Type())}
 	default:
@@ -135,6 +136,12 @@ func (f *field) entry(name string) (*field, error) {
 	}
 	f.entries[name] = e
 	return e, nil
+}
+
+// clear takes all entries out of a table.
+func (f *field) clear() {
+	f.entries = map[string]*field{}
+	f.value.Set(reflect.MakeMap(f.value.Type()))
 }
 
 // settle puts the entries of tables into their maps, the innermost first.
