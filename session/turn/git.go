@@ -4,12 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"ship/sandbox"
 	"ship/session"
@@ -24,119 +19,16 @@ type repository struct {
 	base   string
 	branch string
 	author Identity
+	// secrets must not be pushed, nor what exceeds the bounds.
+	secrets []string
+	bounds  bounds
+	// closed: nobody waits for the work any more, so that a branch which is gone
+	// stays gone.
+	closed bool
 }
-
-// gitTimeout bounds one git command; a large clone takes its time.
-const gitTimeout = 20 * time.Minute
 
 // errConflict: what was pushed meanwhile by others touches the same lines.
 var errConflict = errors.New("somebody else's commits conflict")
-
-// gitFlags keep whatever the repository or the agent has configured from
-// running code or changing what our own commands do.
-func gitFlags() []string {
-	return []string{
-		"git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
-		"-c", "safe.directory=*", "-c", "protocol.file.allow=never", "-c", "commit.gpgSign=false",
-		"-c", "gc.auto=0", "-c", "core.pager=cat", "-c", "credential.helper=",
-	}
-}
-
-func (r *repository) env() []string {
-	return []string{
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-		"GIT_AUTHOR_NAME=" + r.author.Name, "GIT_AUTHOR_EMAIL=" + r.author.Email,
-		"GIT_COMMITTER_NAME=" + r.author.Name, "GIT_COMMITTER_EMAIL=" + r.author.Email,
-	}
-}
-
-// git runs one command and returns what it printed, without the last newline.
-func (r *repository) git(ctx context.Context, stdin string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, gitTimeout)
-	defer cancel()
-	out, err := sandbox.Exec(ctx, r.box, sandbox.Command{
-		Name: processName("git"), Args: append(gitFlags(), args...),
-		Env: r.env(), Dir: r.dir(args), Stdin: []byte(stdin),
-	})
-	text := strings.TrimRight(string(out.Data), "\n")
-	if err != nil {
-		return text, fmt.Errorf("git %s: %w", args[0], err)
-	}
-	if out.ExitCode != 0 {
-		return text, &gitError{Command: args[0], Code: out.ExitCode, Output: text}
-	}
-	return text, nil
-}
-
-// dir is where git runs: init comes before there is a repository.
-func (r *repository) dir(args []string) string {
-	if args[0] == "init" {
-		return sandbox.WorkDir
-	}
-	return sandbox.RepoDir
-}
-
-// gitError is a git command that ran and said no.
-type gitError struct {
-	Command string
-	Code    int
-	Output  string
-}
-
-func (e *gitError) Error() string {
-	text := e.Output
-	if len(text) > 600 {
-		text = "…" + text[len(text)-600:]
-	}
-	return fmt.Sprintf("git %s: exit %d: %s", e.Command, e.Code, text)
-}
-
-func said(err error, words ...string) bool {
-	var g *gitError
-	if !errors.As(err, &g) {
-		return false
-	}
-	for _, w := range words {
-		if strings.Contains(g.Output, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// httpStatus is how git words a status, but for 404, of which it says something
-// else. Of the rest that it prints nothing can be concluded: branches and commits
-// have numbers in their names too.
-var httpStatus = regexp.MustCompile(`(?:returned error:|RPC failed; HTTP) ([0-9]{3})\b`)
-
-// status is the HTTP status that git ran into; zero: none.
-func status(err error) int {
-	var g *gitError
-	if !errors.As(err, &g) {
-		return 0
-	}
-	if strings.Contains(g.Output, "fatal: repository '") && strings.Contains(g.Output, "' not found") {
-		return http.StatusNotFound
-	}
-	found := httpStatus.FindStringSubmatch(g.Output)
-	if found == nil {
-		return 0
-	}
-	n, _ := strconv.Atoi(found[1]) // three digits
-	return n
-}
-
-// forbidden: the other side said no, and will say it again.
-func forbidden(err error) bool {
-	code := status(err)
-	return code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout
-}
-
-// away: git could not speak with the remote, or not to the end.
-func away(err error) bool {
-	var g *gitError
-	return errors.As(err, &g) && slices.Contains([]string{"push", "fetch", "ls-remote"}, g.Command) && !forbidden(err)
-}
 
 // checkout makes the repository ready for a turn and returns its head. In a
 // box that has it already, what an interrupted turn left stays.
@@ -187,7 +79,8 @@ func (r *repository) init(ctx context.Context) (fresh bool, err error) {
 
 // fetch brings the base and, when it exists there, the session's branch.
 func (r *repository) fetch(ctx context.Context) (branchOnRemote bool, err error) {
-	heads, err := r.git(ctx, "", "ls-remote", "-q", "--heads", "origin")
+	ours := []string{"refs/heads/" + r.base, "refs/heads/" + r.branch} // there may be more of them than can be read
+	heads, err := r.git(ctx, "", append([]string{"ls-remote", "-q", "--heads", "origin"}, ours...)...)
 	if err != nil {
 		return false, r.unreachable(err)
 	}
@@ -204,15 +97,19 @@ func (r *repository) fetch(ctx context.Context) (branchOnRemote bool, err error)
 		}
 	}
 	if !names[r.base] && !names[r.branch] {
-		return false, r.noBase(names)
+		return false, r.noBase(ctx)
 	}
 	_, err = r.git(ctx, "", append([]string{"fetch", "-q", "--no-tags", "origin"}, want...)...)
 	return names[r.branch], r.unreachable(err)
 }
 
-func (r *repository) noBase(names map[string]bool) error {
+func (r *repository) noBase(ctx context.Context) error {
+	heads, err := r.git(ctx, "", "ls-remote", "-q", "--heads", "origin")
+	if err != nil {
+		return r.unreachable(err)
+	}
 	say := fmt.Sprintf("%s has no branch `%s`. Name one that exists: `/ship [branch=…] …`.", r.name, r.base)
-	if len(names) == 0 {
+	if heads == "" {
 		say = fmt.Sprintf("%s is empty. Push a first commit to it, then `/ship retry`.", r.name)
 	}
 	return &session.Problem{Say: say, Err: fmt.Errorf("base branch %q is not on the remote", r.base)}
@@ -254,19 +151,6 @@ func isGitError(err error) bool {
 	return errors.As(err, &g)
 }
 
-// commit records what the agent left uncommitted; nothing when it left nothing.
-func (r *repository) commit(ctx context.Context, message string) error {
-	if _, err := r.git(ctx, "", "add", "-A"); err != nil {
-		return err
-	}
-	_, err := r.git(ctx, "", "diff", "--cached", "--quiet")
-	if err == nil || !isGitError(err) {
-		return err
-	}
-	_, err = r.git(ctx, message, "commit", "-q", "--no-verify", "-F", "-")
-	return err
-}
-
 // push brings HEAD to the session's branch. It is repeatable: what is there
 // already is not pushed again. Commits that others pushed meanwhile are merged
 // in, never overwritten.
@@ -276,7 +160,7 @@ func (r *repository) push(ctx context.Context) (head string, err error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = r.git(ctx, "", "push", "-q", "origin", "HEAD:refs/heads/"+r.branch)
+		_, err = r.git(ctx, "", "push", "-q", "origin", head+":refs/heads/"+r.branch)
 		if !said(err, "fetch first", "non-fast-forward", "cannot lock ref") {
 			return head, err
 		}

@@ -55,6 +55,8 @@ type Config struct {
 	Transcript session.Transcript
 	// Redact takes known secrets out of whatever leaves a box. May be nil.
 	Redact func(string) string
+	// Secrets must never be pushed.
+	Secrets []string
 	// Slots is how many boxes may work at once in this process.
 	Slots int
 	// PerPerson is how many of them one person's turns may have.
@@ -237,7 +239,10 @@ func expiry(t session.Turn) time.Time {
 }
 
 func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
-	return &repository{box: box, name: s.Repo.Name, base: s.Base, branch: s.Branch, author: w.Author}
+	return &repository{
+		box: box, name: s.Repo.Name, base: s.Base, branch: s.Branch, author: w.Author,
+		secrets: guarded(w.Secrets), bounds: usualBounds(), closed: s.Closed,
+	}
 }
 
 // keepAlive extends the box's time-to-live while this process works on it, so
@@ -289,7 +294,24 @@ func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcom
 	if err != nil {
 		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
 	}
-	return newTalk(w, job, a).hold(ctx)
+	out, err := newTalk(w, job, a).hold(ctx)
+	if err == nil {
+		w.mention(ctx, w.repository(box, s), &out)
+	}
+	return out, err
+}
+
+// mention says what of the work will not be pushed. Who reads it can do
+// without, so that a look which fails is only logged.
+func (w *Worker) mention(ctx context.Context, r *repository, out *session.Outcome) {
+	ctx, done := unlessStopped(ctx)
+	defer done()
+	left, err := r.changes(ctx)
+	if err != nil {
+		w.Log.Warn("look for what will not be pushed", "err", err)
+		return
+	}
+	out.Answer = strings.TrimSpace(out.Answer + "\n\n" + left.notPushed())
 }
 
 // unlessStopped is a context that a stop does not end: to stop an agent, it has
@@ -370,8 +392,11 @@ func (r *repository) publish(ctx context.Context, start, message string) (sessio
 	if err != nil {
 		return session.Published{}, err
 	}
-	if head == at || at == "" && head == start && files == 0 {
-		return session.Published{Head: at, Changed: head != start, Files: files}, nil
+	if head == at || at == "" && (r.closed || head == start && files == 0) {
+		return session.Published{Head: at, Changed: at != "" && head != start, Files: files}, nil
+	}
+	if err := r.inspect(ctx, head); err != nil {
+		return session.Published{}, err
 	}
 	head, err = r.push(ctx)
 	return session.Published{Head: head, Changed: head != at, Files: files}, err
@@ -386,6 +411,7 @@ func (w *Worker) discard(ctx context.Context, id string) error {
 
 // pushProblem says what a person can do about a push that failed.
 func pushProblem(s session.State, err error) error {
+	var oversized *oversizedError
 	switch {
 	case errors.Is(err, errDiverged):
 		return &session.Problem{Err: err, Say: "The agent left its work on two branches that conflict, so nothing was pushed. Ask it to merge them: `/ship merge what you did into one branch and go on`."}
@@ -393,6 +419,14 @@ func pushProblem(s session.State, err error) error {
 		return &session.Problem{Err: err, Say: "The agent left its work in the middle of a merge with conflicts, so nothing was pushed. Ask it to go on: `/ship finish the merge and go on`."}
 	case errors.Is(err, errConflict):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("Somebody pushed to `%s` meanwhile, and it conflicts with my work. Ask me to merge it: `/ship resolve the conflicts with the branch and go on`.", s.Branch)}
+	case errors.Is(err, errStrays):
+		return &session.Problem{Err: err, Say: "The agent left thousands of new files that it did not commit, as a build does, so nothing was pushed. Ask it to tidy up: `/ship commit what belongs to the work, ignore or delete the rest, and go on`."}
+	case errors.Is(err, errBulky):
+		return &session.Problem{Err: err, Say: fmt.Sprintf("The work is larger than the %d MB that I push at once, so nothing was pushed. Ask the agent to make it smaller: `/ship take what a build can make out of the work, out of its commits too, and go on`.", usualBounds().push>>20)}
+	case errors.Is(err, errSecret):
+		return &session.Problem{Err: err, Say: "The work contains one of the secrets that I was set up with, so nothing was pushed. Ask the agent to take it out: `/ship take the secret out of the files and out of your commits, and go on`. Whoever runs me has to find out how it got there."}
+	case errors.As(err, &oversized):
+		return &session.Problem{Err: err, Say: fmt.Sprintf("The agent committed a file that is larger than %d MB, so nothing was pushed. Ask it to take it out: `/ship take the large file out of your commits and go on`.", usualBounds().file>>20)}
 	case said(err, "refusing to allow"): // GitHub's words for exactly that
 		return &session.Problem{Err: err, Say: "The change touches `.github/workflows`, which the app may not push. Give it the permission “workflows: write”, then `/ship retry`."}
 	case forbidden(err), said(err, "[remote rejected]") && !said(err, "Internal Server Error"):
