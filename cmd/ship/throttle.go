@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"time"
@@ -19,17 +21,26 @@ type throttle struct {
 	now       func() time.Time
 }
 
-// notInAccount is what a ledger does not take in a name.
-var notInAccount = regexp.MustCompile(`[^A-Za-z0-9.-]`)
+// plainLogin is one that a ledger takes as a part of an account's name.
+var plainLogin = regexp.MustCompile(`^[A-Za-z0-9.-]{1,100}$`)
+
+// account counts what one person asks in a minute. A name as people write it
+// is hashed: replacing what a ledger does not take would make one of two.
+func account(r session.Request, minute int64) string {
+	who := r.By.Login
+	if !plainLogin.MatchString(who) {
+		sum := sha256.Sum256([]byte(who))
+		who = "hash:" + hex.EncodeToString(sum[:16])
+	}
+	return fmt.Sprintf("asks:%s:%s:%d", r.Thread.Platform, who, minute)
+}
 
 func (t throttle) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
 	if job.Effect.Kind != session.Admit || job.Effect.Request == nil || job.Repeat {
 		return t.Performer.Perform(ctx, job)
 	}
 	by := job.Effect.Request.By
-	minute := t.now().Unix() / 60
-	account := fmt.Sprintf("asks:%s:%d", notInAccount.ReplaceAllString(by.Login, "-"), minute)
-	total, err := t.ledger.Spend(ctx, account, session.Usage{Calls: 1})
+	total, err := t.ledger.Spend(ctx, account(*job.Effect.Request, t.now().Unix()/60), session.Usage{Calls: 1})
 	if err != nil {
 		return session.Performed{}, fmt.Errorf("count the request: %w", err)
 	}
