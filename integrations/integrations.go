@@ -124,7 +124,7 @@ func openLinear(s Settings, d Deps, others []Platform) (Platform, error) {
 	if err != nil {
 		return Platform{}, err
 	}
-	return Platform{Name: linear.Platform, Receiver: l.Receiver, Performer: l.Performer, Idiom: bot.Talking}, nil
+	return Platform{Name: linear.Platform, Receiver: l.Receiver, Performer: l.Performer, Recover: l.Recover, Idiom: bot.Talking, Pace: linear.Pace, Pages: l.Pages}, nil
 }
 
 func openGitHub(s github.Settings, d Deps) (Platform, error) {
@@ -141,6 +141,6 @@ func openGitHub(s github.Settings, d Deps) (Platform, error) {
 	return Platform{
 		Name: github.Platform, Receiver: g.Receiver, Performer: g.Performer,
 		Recover: g.Redeliver,
-		Code:    &CodeHost{WebURL: web, Credential: g.GitCredential, Identity: g.Identity},
+		Code:    &CodeHost{WebURL: web, Credential: g.GitCredential, Identity: g.Identity, Repositories: g.Host, Rights: g.Host},
 	}, nil
 }

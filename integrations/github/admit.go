@@ -4,21 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/google/go-github/v66/github"
 
 	"ship/session"
 )
-
-// standing is what a person may do in a repository, and what they are called.
-type standing struct {
-	may   bool
-	name  string
-	until time.Time
-}
 
 // subject is what a thread is about: an issue, or a pull request.
 type subject struct {
@@ -35,7 +26,7 @@ func (w *work) admit(ctx context.Context) (session.Performed, error) {
 	if r == nil {
 		return session.Performed{}, unusable(fmt.Errorf("admit without a request: %w", errKey))
 	}
-	who, err := w.standing(ctx, r.By.Login)
+	who, err := w.people.standing(ctx, w.repo, r.By.Login)
 	if err != nil {
 		return session.Performed{}, err
 	}
@@ -45,36 +36,13 @@ func (w *work) admit(ctx context.Context) (session.Performed, error) {
 	}
 	if !who.may {
 		a.Stranger = true
-		a.Refusal = fmt.Sprintf("`%s` cannot start or steer ship here: that takes %s access to `%s`. Someone who has it can repeat the command, or a maintainer can grant it.", harmless(r.By.Login), w.permission, w.repo.fullName())
+		a.Refusal = fmt.Sprintf("`%s` cannot start or steer ship here: that takes %s access to `%s`. Someone who has it can repeat the command, or a maintainer can grant it.", harmless(r.By.Login), w.people.permission, w.repo.fullName())
 		return session.Performed{Admission: &a}, nil
 	}
 	if err := w.admitTo(ctx, *r, &a); err != nil {
 		return session.Performed{}, err
 	}
 	return session.Performed{Admission: &a}, nil
-}
-
-// standing asks GitHub what a person may do, once a minute at most.
-func (w *work) standing(ctx context.Context, login string) (standing, error) {
-	if !validLogin.MatchString(login) {
-		return standing{}, nil
-	}
-	key := fmt.Sprintf("%d/%d/%s", w.repo.installation, w.repo.id, strings.ToLower(login))
-	if known, ok := w.permissions.Get(key); ok && time.Now().Before(known.until) {
-		return known, nil
-	}
-	var level github.RepositoryPermissionLevel
-	_, err := w.in.call(ctx, http.MethodGet, w.path("collaborators/%s/permission", url.PathEscape(login)), nil, &level)
-	if gone(err) { // nobody of that name, so nobody who may
-		return standing{}, nil
-	}
-	if err != nil {
-		return standing{}, err
-	}
-	got := standing{name: level.GetUser().GetName(), until: time.Now().Add(permissionKept)}
-	got.may = level.GetPermission() == "admin" || level.GetPermission() == w.permission
-	w.permissions.Add(key, got)
-	return got, nil
 }
 
 func (w *work) admitTo(ctx context.Context, r session.Request, a *session.Admission) error {
@@ -140,14 +108,16 @@ func (w *work) admitToIssue(ctx context.Context, r session.Request, a *session.A
 }
 
 func (w *work) useBranch(ctx context.Context, branch string, a *session.Admission) error {
-	var got github.Branch
-	_, err := w.in.call(ctx, http.MethodGet, w.path("branches/%s", url.PathEscape(branch)), nil, &got)
-	if gone(err) {
+	has, err := w.in.hasBranch(ctx, w.repo, branch)
+	if err != nil {
+		return err
+	}
+	if !has {
 		a.Refusal = fmt.Sprintf("There is no branch `%s` in `%s`. Check the name after `branch=`.", harmless(branch), w.repo.fullName())
 		return nil
 	}
 	a.Base = branch
-	return err
+	return nil
 }
 
 // admitToPull: the work goes onto the pull request's own branch, if it is one

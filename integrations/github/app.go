@@ -37,9 +37,12 @@ type app struct {
 
 // installation is what acts within one installation of the app.
 type installation struct {
-	rest    *github.Client
-	graphql graphql.Client
-	pace    *pacer
+	rest *github.Client
+	// searching has an allowance of its own. The client library holds
+	// everything back that goes through a client whose allowance is used up.
+	searching *github.Client
+	graphql   graphql.Client
+	pace      *pacer
 }
 
 func newApp(c Config) (*app, error) {
@@ -102,7 +105,7 @@ func (a *app) installation(id int64) (*installation, error) {
 	t := ghinstallation.NewFromAppsTransport(signer, id)
 	t.InstallationTokenOptions = &github.InstallationTokenOptions{}
 	in := &installation{
-		rest:    a.client(t),
+		rest: a.client(t), searching: a.client(t),
 		graphql: ghql.NewClient(a.graphql, checkedDoer{&http.Client{Transport: t}}),
 		pace:    &pacer{every: a.config.CreateInterval},
 	}

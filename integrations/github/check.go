@@ -21,11 +21,15 @@ const (
 	maxSummary = 65535
 	// maxCheckTitle keeps the line short that GitHub shows beside the name.
 	maxCheckTitle = 200
+	// neutral is GitHub's word for a conclusion that is neither good nor bad.
+	neutral = "neutral"
 )
 
 // check puts the session's check run of one commit into the state that is
 // wanted. It is found by its stored id, else by the session's id on that
-// commit; where there are two, after a crash, the older one is it.
+// commit; where there are two, after a crash, the older one is it. What may
+// have been done before may have been done by an owner that was frozen, and
+// made another: a session that nobody speaks with here is not swept otherwise.
 func (w *work) check(ctx context.Context) (session.Performed, error) {
 	want := w.effect.Check
 	if want == nil || want.SHA == "" {
@@ -34,7 +38,15 @@ func (w *work) check(ctx context.Context) (session.Performed, error) {
 			Err: fmt.Errorf("github: check without a commit"),
 		}
 	}
-	body := w.checkBody(*want)
+	done, err := w.putCheck(ctx, *want)
+	if err != nil || !w.job.Repeat {
+		return done, err
+	}
+	return done, w.sweepCommit(ctx, session.CheckState{SHA: want.SHA, Ref: done.Ref}, true)
+}
+
+func (w *work) putCheck(ctx context.Context, want session.CheckState) (session.Performed, error) {
+	body := w.checkBody(want)
 	if _, ok := parseID(w.checkRef()); ok {
 		if err := w.updateCheck(ctx, w.checkRef(), body); !gone(err) {
 			return session.Performed{Ref: w.checkRef()}, err
@@ -138,10 +150,16 @@ func (w *work) checkBody(want session.CheckState) checkBody {
 	return b
 }
 
-// buttons of a check run: GitHub shows them, three at most, beside it.
+// buttons of a check run: GitHub shows them, three at most, beside it. Neutral
+// is what neither failed nor is done: the work went on at another commit, or
+// waits for an answer, which no button gives. An empty list takes away those
+// that were there.
 func (w *work) buttons(want session.CheckState) []github.CheckRunAction {
-	if want.Conclusion == "" {
+	switch want.Conclusion {
+	case "":
 		return []github.CheckRunAction{{Label: "Stop", Description: "Stop the current turn", Identifier: actionStop}}
+	case neutral:
+		return []github.CheckRunAction{}
 	}
 	all := []github.CheckRunAction{{Label: "Retry", Description: "Do the last request again", Identifier: actionRetry}}
 	if pr := w.job.State.PR; pr != nil && pr.Draft {
@@ -150,13 +168,17 @@ func (w *work) buttons(want session.CheckState) []github.CheckRunAction {
 	return all
 }
 
-// details is where the check run links to: where the session is spoken with.
+// details is where the check run links to: where the session is spoken with,
+// or what it is about.
 func (w *work) details() string {
 	if pr := w.job.State.PR; pr != nil && pr.URL != "" {
 		return pr.URL
 	}
 	if repoID, number, ok := sessionThread(w.job.State.ID); ok && repoID == w.repo.id {
 		return fmt.Sprintf("%s/%s/issues/%d", w.webURL, w.repo.fullName(), number)
+	}
+	if o := w.job.State.Origin; o != nil && o.URL != "" {
+		return o.URL
 	}
 	return w.publicURL
 }

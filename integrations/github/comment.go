@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"ship/bot"
@@ -173,10 +174,22 @@ func (w *work) react(ctx context.Context, r ref) error {
 	return err
 }
 
-// say posts the effect's text: under the line of the diff where it was asked,
-// else in the conversation.
-func (w *work) say(ctx context.Context) (session.Performed, error) {
-	body := compose(sayMarker(w.effect.ID), bot.Neutralise(w.effect.Text))
+// question is the text of a question, with what it can be answered with.
+func question(e session.Effect) string {
+	text := e.Text + "\n"
+	for _, c := range e.Choices {
+		text += "\n- `" + harmless(c.Value) + "`"
+		if c.Label != "" && c.Label != c.Value {
+			text += " " + oneLine(harmless(c.Label))
+		}
+	}
+	return strings.TrimSpace(text)
+}
+
+// say posts a text: under the line of the diff where it was asked, else in the
+// conversation.
+func (w *work) say(ctx context.Context, text string) (session.Performed, error) {
+	body := compose(sayMarker(w.effect.ID), bot.Neutralise(text))
 	r := w.request()
 	if r.kind != refInline {
 		return w.sayAt(ctx, w.conversation(), body)

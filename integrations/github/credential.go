@@ -7,8 +7,6 @@ import (
 
 	"github.com/google/go-github/v66/github"
 	lru "github.com/hashicorp/golang-lru/v2"
-
-	"ship/session"
 )
 
 const (
@@ -85,41 +83,4 @@ func (c *Credentials) CloneURL(repoKey string) (string, error) {
 		return "", unusable(err)
 	}
 	return c.webURL + "/" + r.fullName() + ".git", nil
-}
-
-// Repository finds a repository that the app is installed on by its
-// OWNER/NAME, with its default branch: for sessions that begin elsewhere.
-// Errors are *session.Problem.
-func (c *Credentials) Repository(ctx context.Context, name string) (found session.Repo, branch string, err error) {
-	owner, base, _ := cutLast(name, "/")
-	if !validRepo(owner, base) {
-		return session.Repo{}, "", &session.Problem{
-			Say: "That is not a repository's name. Write it as `OWNER/NAME`.",
-			Err: fmt.Errorf("repository name %q: %w", name, errKey),
-		}
-	}
-	r := repo{owner: owner, name: base}
-	if err := c.find(ctx, &r, &branch); err != nil {
-		return session.Repo{}, "", c.app.problem(ctx, r, fmt.Errorf("find %s: %w", name, err))
-	}
-	return r.session(), branch, nil
-}
-
-func (c *Credentials) find(ctx context.Context, r *repo, branch *string) error {
-	in, _, err := c.app.self.Apps.FindRepositoryInstallation(ctx, r.owner, r.name)
-	if err != nil {
-		return err
-	}
-	r.installation = in.GetID()
-	client, err := c.app.installation(r.installation)
-	if err != nil {
-		return err
-	}
-	got, _, err := client.rest.Repositories.Get(ctx, r.owner, r.name)
-	if err != nil {
-		return err
-	}
-	r.id, r.owner, r.name = got.GetID(), got.GetOwner().GetLogin(), got.GetName()
-	*branch = got.GetDefaultBranch()
-	return nil
 }

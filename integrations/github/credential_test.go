@@ -123,19 +123,3 @@ func TestGitCredentialRefused(t *testing.T) {
 		}
 	}
 }
-
-func TestRepository(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	got, branch, err := w.Repository(t.Context(), "Acme/Widgets")
-	if err != nil || got != w.repo().session() || branch != "main" {
-		t.Errorf("got %+v, %q, %v", got, branch, err)
-	}
-	for _, name := range []string{"acme/nope", "acme", "../..", "a/b/c"} {
-		_, _, err := w.Repository(t.Context(), name)
-		var p *session.Problem
-		if !errors.As(err, &p) || p.Again || p.Say == "" {
-			t.Errorf("%q: got %v", name, err)
-		}
-	}
-}

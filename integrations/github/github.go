@@ -1,6 +1,7 @@
 // Package github is ship's GitHub integration, both ways: Receiver verifies
 // and decodes webhooks, Performer does the effects that are decided for
-// GitHub, and GitCredential mints what git needs to reach one repository.
+// GitHub, and GitCredential mints what git needs to reach one repository. Host
+// answers what sessions that began elsewhere ask of repositories and people.
 //
 // A session that begins here is named after the issue or pull request it
 // lives on, "gh.<repository id>.<number>", so that routing a webhook needs no
@@ -66,6 +67,7 @@ type Integration struct {
 	*Performer
 	*Credentials
 	*Recovery
+	*Host
 }
 
 // New checks the configuration and returns the integration. It speaks with
@@ -83,11 +85,13 @@ func New(c Config) (*Integration, error) {
 	if err != nil {
 		return nil, err
 	}
+	who := newPeople(c, app)
 	return &Integration{
 		Receiver:    receiver,
-		Performer:   newPerformer(c, app),
+		Performer:   newPerformer(c, who),
 		Credentials: newCredentials(c, app),
 		Recovery:    &Recovery{app: app},
+		Host:        newHost(c, who),
 	}, nil
 }
 

@@ -27,6 +27,11 @@ type repo struct {
 
 func (r repo) fullName() string { return r.owner + "/" + r.name }
 
+// path returns an address of the API below the repository's.
+func (r repo) path(format string, args ...any) string {
+	return "repos/" + r.fullName() + "/" + fmt.Sprintf(format, args...)
+}
+
 func (r repo) key() string {
 	return fmt.Sprintf("%d/%d/%s/%s", r.installation, r.id, r.owner, r.name)
 }

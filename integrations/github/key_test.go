@@ -88,6 +88,7 @@ func TestOwner(t *testing.T) {
 	t.Parallel()
 	r := repo{installation: 1, id: 10, owner: "acme", name: "widgets"}
 	const marker = "<!-- ship:session=gh.10.7 -->\nText"
+	const guest = "ln-0f8fad5b-d9cb-469f-a165-70867728950e"
 	tests := []struct {
 		name string
 		pull pullRef
@@ -96,6 +97,16 @@ func TestOwner(t *testing.T) {
 		{"by branch and marker", pullRef{"ship/fix-gh-10-7", 10, marker, true}, "gh.10.7"},
 		{"by branch", pullRef{"ship/fix-gh-10-7", 10, "", false}, "gh.10.7"},
 		{"started elsewhere", pullRef{"ship/fix-li-abc-1", 10, "<!-- ship:session=li.abc.1 -->\n", true}, "li.abc.1"},
+		{"a guest", pullRef{"ship/fix-" + guest, 10, "<!-- ship:session=ln.0f8fad5b-d9cb-469f-a165-70867728950e -->\n", true}, "ln.0f8fad5b-d9cb-469f-a165-70867728950e"},
+		{"a guest by branch", pullRef{"ship/fix-" + guest, 10, "", true}, "ln.0f8fad5b-d9cb-469f-a165-70867728950e"},
+		{"a guest's second, opened by hand", pullRef{"ship/fix-2-" + guest, 10, "Text", false}, "ln.0f8fad5b-d9cb-469f-a165-70867728950e"},
+		{"a guest with a title like an id", pullRef{"ship/fix-ln-5-gh-10-7-" + guest, 10, "", true}, "ln.0f8fad5b-d9cb-469f-a165-70867728950e"},
+		{"a guest's from a fork", pullRef{"ship/fix-" + guest, 11, "", true}, ""},
+		{"a guest's name elsewhere", pullRef{"fix-" + guest, 10, "", true}, ""},
+		{"too short for a guest", pullRef{"ship/fix-ln-0f8fad5b-d9cb-469f-a165-70867728950", 10, "", true}, ""},
+		{"more after a guest", pullRef{"ship/fix-" + guest + "-more", 10, "", true}, ""},
+		{"a platform of three letters", pullRef{"ship/fix-x" + guest, 10, "", true}, ""},
+		{"words of a person", pullRef{"ship/work-on-it", 10, "", false}, ""},
 		{"somebody's own branch", pullRef{"feature", 10, marker, true}, ""},
 		{"from a fork", pullRef{"ship/fix-gh-10-7", 11, marker, true}, ""},
 		{"of a deleted fork", pullRef{"ship/fix-gh-10-7", 0, marker, true}, ""},

@@ -15,9 +15,16 @@ const markerStart = "<!-- ship:"
 // marked finds the marker of a session where it stands alone in a first line.
 var marked = regexp.MustCompile(`^<!-- ship:session=([A-Za-z0-9][A-Za-z0-9.-]{0,127}) -->\s*(?:\n|$)`)
 
-// branchSuffix finds the session in the name of a branch of ours; session
-// makes such names.
-var branchSuffix = regexp.MustCompile(`^ship/.*-gh-([0-9]{1,18})-([0-9]{1,9})$`)
+// branchSuffix and guestSuffix find the session in the name of a branch of
+// ours; session makes such names, with a dash for each dot of the id. A guest
+// is a session that began on another platform: its id is read where the
+// platform's two letters and a UUID are all of it, for nothing that a person
+// calls a branch looks like that. Other ids could begin at any of the dashes,
+// and those of a title come before them.
+var (
+	branchSuffix = regexp.MustCompile(`^ship/.*-gh-([0-9]{1,18})-([0-9]{1,9})$`)
+	guestSuffix  = regexp.MustCompile(`^ship/.*-([a-z]{2})-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$`)
+)
 
 // statusMarker is the first line of a session's status comment, and of the
 // pull request that it opened.
@@ -67,7 +74,8 @@ type pullRef struct {
 // owner returns the session that a pull request belongs to, or nothing. Its
 // branch must lie in the repository itself, where only those who may write
 // can have made it, and bear the session's name; a pull request that anybody
-// pastes a marker into is not believed.
+// pastes a marker into is not believed. Where somebody edited the marker away,
+// the name of the branch alone does, if it can be read.
 func owner(r repo, p pullRef) session.ID {
 	if p.headRepo != r.id || !strings.HasPrefix(p.branch, "ship/") {
 		return ""
@@ -79,7 +87,15 @@ func owner(r repo, p pullRef) session.ID {
 			return id
 		}
 	}
-	m := branchSuffix.FindStringSubmatch(p.branch)
+	return branchOwner(r, p.branch)
+}
+
+// branchOwner reads the session's id out of the name of its branch.
+func branchOwner(r repo, branch string) session.ID {
+	if m := guestSuffix.FindStringSubmatch(branch); m != nil {
+		return session.ID(m[1] + "." + m[2])
+	}
+	m := branchSuffix.FindStringSubmatch(branch)
 	if m == nil || m[1] != strconv.FormatInt(r.id, 10) {
 		return ""
 	}

@@ -3,39 +3,23 @@ package github
 import (
 	"context"
 	"fmt"
-	"time"
-
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"ship/session"
-)
-
-const (
-	// permissionKept is how long a person's right is believed without asking
-	// again: somebody who lost it can command for that much longer.
-	permissionKept = time.Minute
-	// maxPermissions kept at a time.
-	maxPermissions = 4096
 )
 
 // Performer does GitHub's effects. It implements session.Performer, and holds
 // nothing but caches: another process with the same key does the same.
 type Performer struct {
-	app         *app
-	webURL      string
-	publicURL   string
-	permission  string
-	permissions *lru.Cache[string, standing]
+	app       *app
+	people    *people
+	webURL    string
+	publicURL string
 }
 
 var _ session.Performer = (*Performer)(nil)
 
-func newPerformer(c Config, a *app) *Performer {
-	permissions, err := lru.New[string, standing](maxPermissions)
-	if err != nil {
-		panic(err) // unreachable: the size is positive
-	}
-	return &Performer{app: a, webURL: c.WebURL, publicURL: c.PublicURL, permission: c.Permission, permissions: permissions}
+func newPerformer(c Config, who *people) *Performer {
+	return &Performer{app: who.app, people: who, webURL: c.WebURL, publicURL: c.PublicURL}
 }
 
 // work is one effect with what it takes to do it.
@@ -109,7 +93,11 @@ func (w *work) do(ctx context.Context) (session.Performed, error) {
 	case session.Acknowledge:
 		return session.Performed{}, w.acknowledge(ctx)
 	case session.Say, session.Reply:
-		return w.say(ctx)
+		return w.say(ctx, w.effect.Text)
+	case session.Ask:
+		return w.say(ctx, question(w.effect))
+	case session.Begin, session.Answer: // the status comment says it
+		return session.Performed{}, nil
 	case session.Report:
 		return w.report(ctx)
 	case session.Check:
@@ -130,5 +118,5 @@ func (w *work) do(ctx context.Context) (session.Performed, error) {
 
 // path returns an address below the repository's.
 func (w *work) path(format string, args ...any) string {
-	return "repos/" + w.repo.fullName() + "/" + fmt.Sprintf(format, args...)
+	return w.repo.path(format, args...)
 }

@@ -136,6 +136,13 @@ func (s *scene) report() session.Job {
 
 func (s *scene) check() session.Job { return s.checkJob(s.sha, "success") }
 
+// checkJob is a check of the scene's own session.
+func (s *scene) checkJob(sha, conclusion string) session.Job {
+	job := s.world.checkJob(sha, conclusion)
+	job.State = s.state
+	return job
+}
+
 func (s *scene) open() session.Job {
 	return session.Job{Effect: session.Effect{ID: "open-1", Kind: session.Open}, State: s.state}
 }

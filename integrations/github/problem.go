@@ -106,10 +106,14 @@ func mintProblem(resp *http.Response, r repo) *session.Problem {
 	case resp.StatusCode == http.StatusUnauthorized:
 		return &session.Problem{Say: "GitHub does not accept the app's key. Whoever runs me should check `github.app_id`, `github.private_key` and the machine's clock."}
 	case resp.StatusCode == http.StatusForbidden:
-		return &session.Problem{Say: fmt.Sprintf("The app's installation for `%s` is suspended. Its owner can unsuspend it in GitHub's settings.", r.owner)}
+		return suspended(r)
 	default:
 		return notInstalled(r)
 	}
+}
+
+func suspended(r repo) *session.Problem {
+	return &session.Problem{Say: fmt.Sprintf("The app's installation for `%s` is suspended. Its owner can unsuspend it in GitHub's settings.", r.owner)}
 }
 
 func notInstalled(r repo) *session.Problem {

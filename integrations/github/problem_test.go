@@ -119,7 +119,7 @@ func TestTimeout(t *testing.T) {
 	quick.Transport = transport{next: s.transport, logger: quick.Logger, timeout: 50 * time.Millisecond}
 	app, err := newApp(quick)
 	s.must(err)
-	_, err = newPerformer(quick, app).Perform(t.Context(), s.say())
+	_, err = newPerformer(quick, newPeople(quick, app)).Perform(t.Context(), s.say())
 	var p *session.Problem
 	if !errors.As(err, &p) || !p.Again {
 		t.Errorf("got %v", err)

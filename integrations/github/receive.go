@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strconv"
 
@@ -55,11 +54,7 @@ func NewReceiver(appID int64, webURL string, secrets []string) (*Receiver, error
 	if err != nil {
 		return nil, err
 	}
-	host := "github.com"
-	if u, err := url.Parse(webURL); err == nil && u.Hostname() != "" {
-		host = u.Hostname()
-	}
-	return &Receiver{verifier: v, appID: appID, noreply: "users.noreply." + host}, nil
+	return &Receiver{verifier: v, appID: appID, noreply: noreplyHost(webURL)}, nil
 }
 
 // Receive verifies a webhook and decodes what ship needs of it. An event that

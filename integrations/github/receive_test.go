@@ -264,7 +264,7 @@ func TestTriggers(t *testing.T) {
 			}
 			for i, want := range tt.want {
 				checkRequest(t, got.Deliveries[i], d, session.Request{
-					Thread: want.thread.session(), Verb: want.verb, Text: want.text, Quote: want.quote,
+					Thread: want.thread.session(), Verb: want.verb, Text: want.text, Quote: want.quote, Inline: want.quote != "",
 				}, stdcmp.Or(want.session, want.thread.id()))
 			}
 		})

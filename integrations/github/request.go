@@ -20,6 +20,16 @@ func (in *installation) call(ctx context.Context, method, path string, body, int
 	return in.rest.Do(ctx, req, into)
 }
 
+// search asks for what GitHub allows little of.
+func (in *installation) search(ctx context.Context, path string, into any) error {
+	req, err := in.searching.NewRequest(http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	_, err = in.searching.Do(ctx, req, into)
+	return err
+}
+
 // create sends a request that makes something people see, in its turn.
 func (in *installation) create(ctx context.Context, path string, body, into any) error {
 	if err := in.pace.wait(ctx); err != nil {

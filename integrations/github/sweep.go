@@ -42,7 +42,7 @@ func (w *work) sweepComments(ctx context.Context, at place) error {
 // sweepChecks settles what a frozen owner may have done to check runs, which
 // cannot be deleted: on the commit that was the head then, and on the head.
 func (w *work) sweepChecks(ctx context.Context) error {
-	if w.job.State.Repo.Key != w.repo.key() {
+	if w.job.State.Repo.Key == "" || w.elsewhere() {
 		return nil
 	}
 	now := w.job.State.Check
@@ -70,16 +70,14 @@ func (w *work) sweepCommit(ctx context.Context, c session.CheckState, head bool)
 			keep = run.GetID()
 		}
 	}
-	settled := session.CheckState{SHA: c.SHA, Conclusion: "neutral", Title: "Superseded", Summary: "Another check run took its place."}
+	settled := session.CheckState{SHA: c.SHA, Conclusion: neutral, Title: "Superseded", Summary: "Another check run took its place."}
 	for _, run := range runs {
 		twin := run.GetID() != keep && run.GetConclusion() != settled.Conclusion
 		stale := !head && run.GetStatus() != "completed"
 		if !twin && !stale {
 			continue
 		}
-		body := w.checkBody(settled)
-		body.Actions = body.Actions[:0]
-		if err := w.updateCheck(ctx, formatID(run.GetID()), body); err != nil {
+		if err := w.updateCheck(ctx, formatID(run.GetID()), w.checkBody(settled)); err != nil {
 			return err
 		}
 	}

@@ -105,20 +105,34 @@ func (s *Server) Commit(repo, branch string, files map[string]string, message st
 }
 
 func (s *Server) commit(r *repository, branch string, files map[string]string, message string) (string, error) {
+	return s.push(r, change{branch: branch, author: "person@example.com", message: message, files: files})
+}
+
+// change is a commit to be made.
+type change struct {
+	branch string
+	// author is an address.
+	author, message string
+	files           map[string]string
+}
+
+func (s *Server) push(r *repository, c change) (string, error) {
 	var in strings.Builder
-	fmt.Fprintf(&in, "commit refs/heads/%s\n", branch)
-	fmt.Fprintf(&in, "committer A Person <person@example.com> %d +0000\n", clock().Unix())
-	fmt.Fprintf(&in, "data %d\n%s\n", len(message), message)
-	if parent := cmpOr(s.head(r, branch), s.head(r, r.base)); parent != zeroSHA {
+	r.pushed = clock()
+	fmt.Fprintf(&in, "commit refs/heads/%s\n", c.branch)
+	fmt.Fprintf(&in, "author A Person <%s> %d +0000\n", c.author, r.pushed.Unix())
+	fmt.Fprintf(&in, "committer A Person <person@example.com> %d +0000\n", r.pushed.Unix())
+	fmt.Fprintf(&in, "data %d\n%s\n", len(c.message), c.message)
+	if parent := cmpOr(s.head(r, c.branch), s.head(r, r.base)); parent != zeroSHA {
 		fmt.Fprintf(&in, "from %s\n", parent)
 	}
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", path, len(files[path]), files[path])
+	for _, path := range slices.Sorted(maps.Keys(c.files)) {
+		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", path, len(c.files[path]), c.files[path])
 	}
 	if _, err := s.git(r, in.String(), "fast-import", "--quiet"); err != nil {
 		return "", fmt.Errorf("commit to %s: %w", r.full(), err)
 	}
-	return s.head(r, branch), nil
+	return s.head(r, c.branch), nil
 }
 
 func cmpOr(sha, other string) string {
@@ -190,6 +204,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 		Stderr: io.Discard,
 	}
 	backend.ServeHTTP(w, r)
+	if r.Method == http.MethodPost && service == "git-receive-pack" {
+		s.SetPushed(name, clock())
+	}
 }
 
 func (s *Server) canonical(name string) string {

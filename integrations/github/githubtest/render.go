@@ -46,8 +46,8 @@ func (s *Server) renderRepo(r *repository) object {
 		"private": r.private, "visibility": visibility(r), "html_url": web, "description": nil, "fork": r.parent != nil, "url": base,
 		"clone_url": web + ".git", "git_url": web + ".git", "ssh_url": web + ".git", "svn_url": web, "mirror_url": nil,
 		"homepage": nil, "language": nil, "license": nil, "topics": []string{},
-		"default_branch": r.base, "archived": false, "disabled": false,
-		"created_at": stamp(r.created), "updated_at": stamp(r.created), "pushed_at": stamp(r.created),
+		"default_branch": r.base, "archived": r.archived, "disabled": false,
+		"created_at": stamp(r.created), "updated_at": stamp(r.created), "pushed_at": stamp(r.pushed),
 	}
 	for _, count := range []string{
 		"forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size", "open_issues", "open_issues_count",

@@ -73,6 +73,7 @@ type Server struct {
 	users      map[string]*user
 	repos      map[string]*repository
 	owners     map[string]*installation
+	emails     map[string]*user // by verified address
 	tokens     map[string]*token
 	minted     *token // the last
 	faults     []*Fault
@@ -134,7 +135,7 @@ func prepare(o Options) (*Server, error) {
 	}
 	s := &Server{
 		opts: o, key: o.Key, dir: o.Dir, served: make(chan struct{}), closed: make(chan struct{}), lastID: 1000,
-		users: map[string]*user{}, repos: map[string]*repository{}, owners: map[string]*installation{},
+		users: map[string]*user{}, repos: map[string]*repository{}, owners: map[string]*installation{}, emails: map[string]*user{},
 		tokens: map[string]*token{}, calls: map[string]int{}, manifests: map[string]appManifest{},
 	}
 	if s.dir == "" {

@@ -11,6 +11,7 @@ type user struct {
 	id    int64
 	login string
 	kind  string // User, Bot or Organization
+	email string // shown on the profile
 }
 
 // installation of the app on one account.
@@ -43,6 +44,8 @@ type repository struct {
 	checks    []*check
 	numbers   int
 	created   time.Time
+	pushed    time.Time
+	archived  bool
 }
 
 func (r *repository) full() string { return r.owner.login + "/" + r.name }
@@ -271,6 +274,15 @@ func (s *Server) CreatePull(repo string, p Pull) int {
 	i.pull = &pull{id: s.newID(), draft: p.Draft, headRepo: head, head: p.Head, base: p.Base}
 	s.refresh(r, i.pull)
 	return i.number
+}
+
+// EditPull changes the description of a pull request as a person would in the
+// browser.
+func (s *Server) EditPull(repo string, number int, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, i := s.mustIssue(repo, number)
+	i.body, i.updated = body, clock()
 }
 
 // ClosePull closes a pull request, merged or not. Its branches stay.

@@ -4,9 +4,13 @@ package openapi
 
 import (
 	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -20,7 +24,11 @@ type Validator struct{ router routers.Router }
 
 // Load reads a description in OpenAPI 3.0.
 func Load(path string) (*Validator, error) {
-	doc, err := openapi3.NewLoader().LoadFromFile(path)
+	b, err := whole(path)
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", path, err)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData(b)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
@@ -31,6 +39,33 @@ func Load(path string) (*Validator, error) {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
 	return &Validator{router: router}, nil
+}
+
+// supplement describes what GitHub documents and an abridged description may
+// lack, in terms of what it has.
+//
+//go:embed supplement.json
+var supplement []byte
+
+// whole reads a description and adds the paths that it lacks.
+func whole(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	doc, paths, more := map[string]json.RawMessage{}, map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	if err := errors.Join(json.Unmarshal(b, &doc), json.Unmarshal(doc["paths"], &paths), json.Unmarshal(supplement, &more)); err != nil {
+		return nil, err
+	}
+	for name, item := range more {
+		if _, known := paths[name]; !known {
+			paths[name] = item
+		}
+	}
+	if doc["paths"], err = json.Marshal(paths); err != nil {
+		return nil, err
+	}
+	return json.Marshal(doc)
 }
 
 // correct mends a slip of the description: in the list of installations the
