@@ -2,8 +2,12 @@ package linear
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/Khan/genqlient/graphql"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -13,6 +17,18 @@ import (
 
 // maxWorkspaces whose clients are kept; a client is made again when it is needed.
 const maxWorkspaces = 256
+
+// patience is how long something that may be said later waits for its turn. It
+// stands in a line with what must not wait, such as a stop.
+const patience = 10 * time.Second
+
+// What requests cost, in points of complexity, rounded up.
+const (
+	costWrite      = 3 // any mutation
+	costViewer     = 3
+	costActivity   = 8
+	costActivities = 379
+)
 
 // app speaks with every workspace that ship is installed in.
 type app struct {
@@ -29,6 +45,9 @@ type workspace struct {
 	id       string
 	client   graphql.Client
 	governor *Governor
+	// self is the id of our user there, once it was asked for. It stays the same
+	// for as long as the app is installed.
+	self atomic.Pointer[string]
 }
 
 func newApp(c Config, tokens *Tokens) *app {
@@ -50,14 +69,71 @@ func (a *app) workspace(organization string) *workspace {
 		Organization: organization, Tokens: a.tokens, Governor: a.governor, Next: a.transport, Logger: a.log,
 	}}
 	w := &workspace{id: organization, client: ql.New(doer, a.apiURL), governor: a.governor}
-	a.workspaces.Add(organization, w)
+	if before, found, _ := a.workspaces.PeekOrAdd(organization, w); found {
+		return before
+	}
 	return w
 }
 
-// call makes one request of a cost, in points, when its turn has come.
+// forget drops a workspace's client, and with it who we are there.
+func (a *app) forget(organization string) { a.workspaces.Remove(organization) }
+
+// notYet: it is not the turn of a request for some time yet.
+type notYet struct{ wait time.Duration }
+
+func (l *notYet) Error() string { return fmt.Sprintf("linear's rate leaves no room for %s", l.wait) }
+
+// errPatience is the cause of a request that waited too long for its turn.
+var errPatience = errors.New("waited too long for linear's rate")
+
+// call makes one request of a cost, in points, when its turn has come. A thought
+// that cannot be had soon is *notYet; what people wait for waits as well.
 func (w *workspace) call(ctx context.Context, p Priority, cost int, request func(graphql.Client) error) error {
-	if err := w.governor.Acquire(ctx, w.id, p, cost); err != nil {
+	if err := w.acquire(ctx, p, cost); err != nil {
 		return err
 	}
 	return request(w.client)
+}
+
+func (w *workspace) acquire(ctx context.Context, p Priority, cost int) error {
+	if p > Thinking {
+		return w.governor.Acquire(ctx, w.id, p, cost)
+	}
+	soon, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
+	err := w.governor.Acquire(soon, w.id, p, cost)
+	if errors.Is(err, errPatience) {
+		return &notYet{wait: maxBlock}
+	}
+	return err
+}
+
+// try is call for progress: without room for it right now nothing is done, and
+// it is *notYet.
+func (w *workspace) try(ctx context.Context, p Priority, cost int, request func(graphql.Client) error) error {
+	wait, err := w.governor.Try(ctx, w.id, p, cost)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		return &notYet{wait: wait}
+	}
+	return request(w.client)
+}
+
+// viewer returns the id of our user in the workspace.
+func (w *workspace) viewer(ctx context.Context) (string, error) {
+	if known := w.self.Load(); known != nil {
+		return *known, nil
+	}
+	var who *ql.ReadViewerResponse
+	err := w.call(ctx, Thinking, costViewer, func(c graphql.Client) (err error) {
+		who, err = ql.ReadViewer(ctx, c)
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("ask who we are: %w", err)
+	}
+	w.self.Store(&who.Viewer.Id)
+	return who.Viewer.Id, nil
 }

@@ -77,8 +77,8 @@ func NewGovernor(q Quota) *Governor {
 // name, not the secret: that of the workspace. What is to be said is best made
 // up afterwards, for it may have been a while.
 func (g *Governor) Acquire(ctx context.Context, credential string, p Priority, cost int) error {
-	if p < 0 || p >= priorities || cost < 0 || cost > maxCost {
-		return fmt.Errorf("linear: no request has priority %d and a cost of %d", p, cost)
+	if err := check(p, cost); err != nil {
+		return err
 	}
 	line := g.line(turn{credential, p})
 	select {
@@ -99,6 +99,26 @@ func (g *Governor) Acquire(ctx context.Context, credential string, p Priority, c
 			return err
 		}
 	}
+}
+
+// Try is Acquire for what is not worth waiting for: it takes a request's share
+// now, or tells how long it would be until it can be had and takes nothing.
+func (g *Governor) Try(ctx context.Context, credential string, p Priority, cost int) (wait time.Duration, err error) {
+	if err := check(p, cost); err != nil {
+		return 0, err
+	}
+	wait, err = g.quota.Take(ctx, credential, [2]int64{1, int64(cost)}, limits, held[p])
+	if err != nil {
+		return 0, fmt.Errorf("ask for linear's rate: %w", err)
+	}
+	return wait, nil
+}
+
+func check(p Priority, cost int) error {
+	if p < 0 || p >= priorities || cost < 0 || cost > maxCost {
+		return fmt.Errorf("linear: no request has priority %d and a cost of %d", p, cost)
+	}
+	return nil
 }
 
 func (g *Governor) line(t turn) chan struct{} {
