@@ -380,3 +380,39 @@ func TestIdleSessionCostsNothingAndItsBoxIsDestroyed(t *testing.T) {
 		s.close(t)
 	})
 }
+
+// skewed is a store whose clock goes before that of the process.
+type skewed struct {
+	*memory.Store
+	by time.Duration
+}
+
+func (s skewed) Claim(ctx context.Context, id session.ID, token string, d time.Duration) (session.Claim, error) {
+	c, err := s.Store.Claim(ctx, id, token, d)
+	c.Now = c.Now.Add(s.by)
+	return c, err
+}
+
+// TestJobsGoByTheStoresClock: the state's times mean nothing by another.
+func TestJobsGoByTheStoresClock(t *testing.T) {
+	t.Parallel()
+	for _, by := range []time.Duration{3 * time.Hour, -3 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(memory.New())
+			left := make(chan time.Duration, 1)
+			s.perform[session.Run] = func(_ context.Context, job session.Job) (session.Performed, error) {
+				if d := job.Now().Sub(time.Now()) - by; d.Abs() > time.Second {
+					t.Errorf("the clock is off by %s", d)
+				}
+				left <- job.State.Turn.Deadline.Sub(job.Now())
+				return session.Performed{Turn: &session.Outcome{Ending: session.Completed, Served: 1}}, nil
+			}
+			s.open(t.Context(), skewed{s.store, by})
+			asks(t, s.store, "c1", session.Instruct, "fix it")
+			if d := <-left - policy().TurnTimeout; d.Abs() > time.Minute {
+				t.Errorf("the turn is longer by %s", d)
+			}
+			s.close(t)
+		})
+	}
+}

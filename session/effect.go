@@ -110,6 +110,9 @@ type Job struct {
 	State State
 	// Lease is under which it is performed; its Epoch fences what is outside.
 	Lease Lease
+	// Now is the store's clock. All times of the State are by it, and the clock
+	// of this machine may be another.
+	Now func() time.Time
 	// Repeat: it may have been performed before. Look before doing.
 	Repeat bool
 	// Latest returns the state as committed last. A running turn learns of

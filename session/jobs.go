@@ -68,7 +68,7 @@ func (j *jobs) start(ctx context.Context, e Effect) {
 	j.committed(j.co.state)
 	j.heed(j.co.state)
 	work := Job{
-		Effect: e, State: j.co.state, Lease: j.co.lease,
+		Effect: e, State: j.co.state, Lease: j.co.lease, Now: j.co.now,
 		Repeat:   e.Attempts > 0 || e.Epoch != j.co.lease.Epoch,
 		Latest:   func() State { return *j.latest.Load() },
 		Progress: func(p Progress) { j.tell(e.ID, p) },

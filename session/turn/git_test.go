@@ -315,7 +315,7 @@ func newYard(t *testing.T, d *desk) (*yard, *Worker, session.Job) {
 		Restore: func(context.Context, sandbox.Box) error { return nil },
 		Message: func(session.State) string { return "work" }, Author: d.author,
 	})
-	return y, w, session.Job{Effect: session.Effect{Kind: session.Publish}, State: session.State{
+	return y, w, session.Job{Now: time.Now, Effect: session.Effect{Kind: session.Publish}, State: session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: d.name}, Base: d.base, Branch: d.branch, Box: "box",
 		Turn: &session.Turn{N: 1, Stage: session.Publishing, Start: d.start, Deadline: time.Now().Add(time.Hour)},
 	}}

@@ -84,7 +84,7 @@ func (t *talk) prompt(i int) agent.Prompt {
 
 func (t *talk) run(i int) agent.Run {
 	limits := t.worker.Limits
-	limits.Deadline = t.job.State.Turn.Deadline
+	limits.Deadline = deadline(t.job)
 	return agent.Run{
 		Conversation: t.conversation, Title: "ship " + string(t.job.State.ID),
 		Prompt: t.prompt(i), Limits: limits, StopCause: session.ErrStopRequested,
@@ -131,7 +131,7 @@ func (t *talk) where() (conversation string, said int) {
 
 // usage is the broker's count, which includes what the agent does not tell.
 func (t *talk) usage(ctx context.Context) (agent.Usage, error) {
-	u, err := t.worker.Broker.Spent(ctx, t.worker.grant(t.job.State))
+	u, err := t.worker.Broker.Spent(ctx, t.worker.grant(t.job))
 	return agent.Usage{Calls: u.Calls, Input: u.Input, Output: u.Output, USD: u.USD}, err
 }
 
@@ -145,8 +145,16 @@ func (t *talk) progress(p agent.Progress) {
 	t.write(news)
 	t.job.Progress(session.Progress{
 		Doing: p.Doing, Todos: todos(p.Todos), Steps: p.Steps, Usage: usageOf(p.Usage),
-		Conversation: p.Conversation, Active: p.Active,
+		Conversation: p.Conversation, Active: byStore(t.job, p.Active),
 	})
+}
+
+// byStore is a time by the store's clock; zero stays zero.
+func byStore(job session.Job, at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(ahead(job))
 }
 
 // news returns the steps that were not there at the last look.

@@ -153,7 +153,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 	if err != nil {
 		return session.Prepared{}, err
 	}
-	box, err := w.attach(ctx, s, info.ID)
+	box, err := w.attach(ctx, job, info.ID)
 	if err != nil {
 		return session.Prepared{}, err
 	}
@@ -192,12 +192,12 @@ func (w *Worker) create(ctx context.Context, job session.Job) (sandbox.Info, err
 // attach finds the box and gives it the token of this turn. Only while ship
 // itself publishes may the box push: an agent that could would be able to
 // rewrite what other people have on the branch.
-func (w *Worker) attach(ctx context.Context, s session.State, id string) (sandbox.Box, error) {
+func (w *Worker) attach(ctx context.Context, job session.Job, id string) (sandbox.Box, error) {
 	box, err := w.Boxes.Attach(ctx, id, w.BoxTTL)
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	token, err := w.token(s)
+	token, err := w.token(job)
 	if err != nil { // another try would say the same
 		return nil, &session.Problem{Err: err, Say: "I cannot work on this branch or repository, because its name has characters that I do not pass on. Rename it, then `/ship retry`."}
 	}
@@ -209,10 +209,10 @@ func (w *Worker) attach(ctx context.Context, s session.State, id string) (sandbo
 
 // token signs what the box may do now. The whole grant is signed in any case,
 // so that a branch that cannot be pushed to is found out before the work.
-func (w *Worker) token(s session.State) (string, error) {
-	g := w.grant(s)
+func (w *Worker) token(job session.Job) (string, error) {
+	g := w.grant(job)
 	token, err := w.Tokens.Sign(g)
-	if err != nil || s.Turn.Stage == session.Publishing {
+	if err != nil || job.State.Turn.Stage == session.Publishing {
 		return token, err
 	}
 	g.Push = ""
@@ -220,23 +220,33 @@ func (w *Worker) token(s session.State) (string, error) {
 }
 
 // grant is all that this turn may do outside its box.
-func (w *Worker) grant(s session.State) broker.Grant {
+func (w *Worker) grant(job session.Job) broker.Grant {
+	s := job.State
 	return broker.Grant{
 		Session: string(s.ID), Turn: turnKey(s),
 		Repo: s.Repo.Name, RepoKey: s.Repo.Key, Push: "refs/heads/" + s.Branch,
 		Models: []string{s.Turn.Model}, Calls: w.Calls, BudgetUSD: s.Turn.Budget,
-		Expires: expiry(*s.Turn),
+		Expires: expiry(job),
 	}
 }
 
-// expiry is when the rights of a turn end by themselves. Its clock starts when
-// the box is ready, which may be long after it was asked for.
-func expiry(t session.Turn) time.Time {
-	if t.Stage == session.Preparing {
+// expiry is when the rights of a turn end by themselves, by the clock of this
+// machine, which is the broker's. A turn's own clock starts when the box is
+// ready, which may be long after it was asked for.
+func expiry(job session.Job) time.Time {
+	if job.State.Turn.Stage == session.Preparing {
 		return time.Now().Add(setUp)
 	}
-	return t.Deadline.Add(publishing)
+	return deadline(job).Add(publishing)
 }
+
+// deadline is when the turn has to end, by the clock of this machine.
+func deadline(job session.Job) time.Time {
+	return job.State.Turn.Deadline.Add(-ahead(job))
+}
+
+// ahead is by how much the store's clock goes before ours.
+func ahead(job session.Job) time.Duration { return time.Until(job.Now()) }
 
 func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
 	return &repository{
@@ -270,7 +280,7 @@ func (w *Worker) keepAlive(ctx context.Context, id string) (stop func()) {
 
 // run gives the agent the turn's requests and watches it to the end.
 func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, error) {
-	w.slots.hold(place(job.State, time.Until(job.State.Turn.Deadline)+publishing))
+	w.slots.hold(place(job.State, time.Until(deadline(job))+publishing))
 	out, err := w.supervise(ctx, job)
 	if err == nil {
 		return session.Performed{Turn: &out}, nil
@@ -285,7 +295,7 @@ func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcom
 	s := job.State
 	setup, done := unlessStopped(ctx)
 	defer done()
-	box, err := w.attach(setup, s, s.Box)
+	box, err := w.attach(setup, job, s.Box)
 	if err != nil {
 		return session.Outcome{}, err
 	}
@@ -347,7 +357,7 @@ func (w *Worker) close(ctx context.Context, job session.Job) error {
 
 func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, error) {
 	s := job.State
-	box, err := w.attach(ctx, s, s.Box)
+	box, err := w.attach(ctx, job, s.Box)
 	if errors.Is(err, sandbox.ErrGone) {
 		return session.Published{}, &session.Problem{Err: err, Say: "The box was lost before its work could be pushed. `/ship retry` starts again from the branch."}
 	}
