@@ -54,7 +54,9 @@ func (w *work) admitTo(ctx context.Context, r session.Request, a *session.Admiss
 	if err != nil {
 		return err
 	}
-	a.Title = about.title
+	if !w.guest() || w.job.State.Title == "" {
+		a.Title = about.title
+	}
 	if about.pull != nil {
 		err = w.admitToPull(r, about.pull, a)
 	} else {
@@ -65,6 +67,12 @@ func (w *work) admitTo(ctx context.Context, r session.Request, a *session.Admiss
 	}
 	a.Context, err = w.describe(ctx, about)
 	return err
+}
+
+// guest: the session began on another platform, and is called as it is there.
+func (w *work) guest() bool {
+	_, _, native := sessionThread(w.job.State.ID)
+	return w.job.State.ID != "" && !native
 }
 
 // needsContext: the agent gets to work on it.

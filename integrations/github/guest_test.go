@@ -63,7 +63,7 @@ func TestGuestIsFound(t *testing.T) {
 				t.Errorf("not forwarded: %+v", a)
 			}
 			a := s.ask(s.thread, by("alice"), s.state)
-			if a.Forward != "" || a.Refusal != "" || a.Talks || a.Branch != s.state.Branch || a.PR == nil || a.PR.Number != s.pull || a.Head != s.sha {
+			if a.Forward != "" || a.Refusal != "" || a.Talks || a.Branch != s.state.Branch || a.PR == nil || a.PR.Number != s.pull || a.Head != s.sha || a.Title != "" {
 				t.Errorf("at home: %+v", a)
 			}
 			if a := s.ask(s.thread, by("mallory"), s.state); !a.Stranger || a.PR != nil {
@@ -76,6 +76,54 @@ func TestGuestIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestGuestIsSteered goes all the way from a comment on its pull request to the
+// turn that heard of it: each effect that follows is performed, twice.
+func TestGuestIsSteered(t *testing.T) {
+	t.Parallel()
+	s := newGuest(t)
+	policy := session.Policy{
+		Model: "m/m", Models: []string{"m/m"}, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
+		Pace: func(string, time.Duration) session.Pace { return session.Pace{Every: time.Second} },
+	}
+	d := s.IssueComment(widgets, s.pull, "alice", "/ship use blue").Sign(secret)
+	got, err := s.Receive(t.Context(), d.Header, d.Body)
+	s.must(err)
+	asked := got.Deliveries[0]
+	there := session.Step(session.State{ID: asked.Session}, asked.Event, policy)
+	there = s.carryOut(there, policy)
+	if there.Forward != guestID || len(there.Pending) != 1 || there.Pending[0].Kind != session.Forward {
+		t.Fatalf("the pull request's own session: %+v", there)
+	}
+	forwarded := session.Event{Kind: session.Asked, At: time.Now(), Request: there.Pending[0].Request}
+	here := s.carryOut(session.Step(s.state, forwarded, policy), policy)
+	if n := len(here.Turn.Requests); n != 1 || here.Turn.Requests[0].Text != "use blue" || here.Turn.Requests[0].By.Login != "alice" {
+		t.Errorf("the turn was asked %+v", here.Turn.Requests)
+	}
+	if len(here.Threads) != 2 || here.Threads[1].Thread != s.thread.session() || here.Threads[1].Ref == "" || here.Title != s.state.Title {
+		t.Errorf("it speaks in %+v", here.Threads)
+	}
+	if eyes := s.Reactions(widgets, s.pull); !slices.Equal(eyes, []string{"comment 1: ship[bot] eyes"}) {
+		t.Errorf("reactions %q", eyes)
+	}
+	if said := s.Comments(widgets, s.pull); len(said) != 2 || !bears(said[1].Body, statusMarker(guestID)) {
+		t.Errorf("comments %+v", said)
+	}
+}
+
+// carryOut performs what is decided for GitHub until nothing is left of it.
+func (s *scene) carryOut(state session.State, p session.Policy) session.State {
+	s.t.Helper()
+	next := func(e session.Effect) bool { return e.By == Platform }
+	for i := slices.IndexFunc(state.Pending, next); i >= 0; i = slices.IndexFunc(state.Pending, next) {
+		job := session.Job{Effect: state.Pending[i], State: state}
+		s.perform(job)
+		job.Repeat = true
+		done := s.perform(job)
+		state = session.Step(state, session.Event{Kind: session.Done, At: time.Now(), Performed: &done}, p)
+	}
+	return state
 }
 
 // TestGuestIsToldOfTheEnd: a pull request that is closed is its own, unless it

@@ -84,6 +84,29 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
+// FuzzBranchOwner: whatever a branch is called, the session that it is said to
+// belong to would call it so.
+func FuzzBranchOwner(f *testing.F) {
+	for _, seed := range []string{
+		"ship/fix-gh-10-7", "ship/work-2-ln-0f8fad5b-d9cb-469f-a165-70867728950e", "ship/-gh-10-7-gh-10-8", "main", "ship/on-it",
+	} {
+		f.Add(seed)
+	}
+	r := repo{installation: 1, id: 10, owner: "acme", name: "widgets"}
+	f.Fuzz(func(t *testing.T, branch string) {
+		id := branchOwner(r, branch)
+		if id == "" {
+			return
+		}
+		if !session.BranchOf(branch, id) || !validSession.MatchString(string(id)) {
+			t.Errorf("%q belongs to %q", branch, id)
+		}
+		if repoID, _, native := sessionThread(id); native && repoID != r.id {
+			t.Errorf("%q belongs to another repository's %q", branch, id)
+		}
+	})
+}
+
 func TestOwner(t *testing.T) {
 	t.Parallel()
 	r := repo{installation: 1, id: 10, owner: "acme", name: "widgets"}

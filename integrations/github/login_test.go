@@ -159,6 +159,18 @@ func TestLoginInTrouble(t *testing.T) {
 	problem(t, err)
 }
 
+// FuzzAddress: what is looked for is one plain word with one @ in it.
+func FuzzAddress(f *testing.F) {
+	for _, seed := range []string{"alice@example.com", "1+alice@users.noreply.github.com", "a b@c.d", "a@b", "@", "a@b.c in:login", "ä@example.com"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if validAddress.MatchString(s) && (strings.Count(s, "@") != 1 || strings.ContainsAny(s, " \t\r\n\":<>*()/\\")) {
+			t.Errorf("%q is looked for", s)
+		}
+	})
+}
+
 // TestLoginKeepsAddressesToItself: they are in no error that is logged.
 func TestLoginKeepsAddressesToItself(t *testing.T) {
 	t.Parallel()
