@@ -41,6 +41,8 @@ func sign(v session.View) string {
 		return "⏳"
 	case v.Phase != session.PhaseEnded:
 		return "🚢"
+	case asking(v) != nil:
+		return "❓"
 	case ending(v) == session.Completed:
 		return "✅"
 	case ending(v) == session.Stopped:
@@ -53,7 +55,7 @@ func sign(v session.View) string {
 func details(v session.View) string {
 	var parts []string
 	for _, part := range []string{
-		asked(v), said(v), answered(v), checklist(v.Todos), lastSteps(v.Steps), kept(v), advice(v), footer(v),
+		asked(v), said(v), answered(v), openQuestion(v), checklist(v.Todos), lastSteps(v.Steps), kept(v), advice(v), footer(v),
 	} {
 		if part != "" {
 			parts = append(parts, part)
@@ -175,12 +177,13 @@ func kept(v session.View) string {
 	return ""
 }
 
-// advice is what to do next. The sentence of a failure may say it already.
+// advice is what to do next. The question says it already, and the sentence of
+// a failure may.
 func advice(v session.View) string {
-	if v.Phase != session.PhaseEnded || failed(v) && v.Outcome != nil && strings.Contains(v.Outcome.Say, "`/ship") {
+	if v.Phase != session.PhaseEnded || asking(v) != nil || failed(v) && v.Outcome != nil && strings.Contains(v.Outcome.Say, "`/ship") {
 		return ""
 	}
-	return "**Next:** " + nextStep(v)
+	return "**Next:** " + nextStep(Commenting, v)
 }
 
 func footer(v session.View) string {

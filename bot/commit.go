@@ -9,14 +9,20 @@ import (
 )
 
 // CommitMessage is the message of a turn's commit: a subject of at most 72
-// bytes, what was asked, and trailers that name the session and, as
-// co-authors, each person who asked and has an e-mail address.
+// bytes, what was asked, the issue of a tracker that it is part of, and trailers
+// that name the session and, as co-authors, each person who asked and has an
+// e-mail address.
 func CommitMessage(s session.State) string {
 	parts := []string{PullRequestTitle(s)}
 	for _, r := range requests(s) {
 		if text := repeated(r); text != "" {
 			parts = append(parts, text)
 		}
+	}
+	if s.Origin != nil && ticket.MatchString(s.Origin.Name) {
+		// Words by which trackers link a commit to an issue and leave it open:
+		// one commit need not be all. The pull request completes it.
+		parts = append(parts, "Part of "+s.Origin.Name)
 	}
 	return strings.Join(append(parts, trailers(s)), "\n\n") + "\n"
 }

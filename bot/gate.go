@@ -58,20 +58,7 @@ type Passage struct {
 	Repo session.Repo
 	// Base is the repository's default branch, or the one that was asked for.
 	Base string
-	// Candidates are the repositories to choose from when it is unclear which
-	// one is meant; Repo is empty then.
-	Candidates []string
 }
-
-// Idiom is how people speak with ship on a platform.
-type Idiom int
-
-const (
-	// Commenting: a command is a line of a comment that begins with /ship.
-	Commenting Idiom = iota
-	// Talking: what is said in the thread is for ship, and /ship may be left out.
-	Talking
-)
 
 // Gate decides, for platforms that host no code, who may command and which
 // repository is meant. It remembers nothing: the code host does.

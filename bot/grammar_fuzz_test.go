@@ -156,7 +156,14 @@ func TestParseIsLinear(t *testing.T) {
 	}
 	for name, unit := range hostile {
 		small, large := hostileBody(unit, 32<<10), hostileBody(unit, 256<<10)
-		if a, b := fastest(small), fastest(large); b > 24*a && b > 50*time.Millisecond {
+		a, b := time.Hour, time.Hour
+		for range 5 { // others may have been busy in the meantime
+			a, b = min(a, fastest(small)), min(b, fastest(large))
+			if b <= 24*a || b <= 50*time.Millisecond {
+				break
+			}
+		}
+		if b > 24*a && b > 50*time.Millisecond {
 			t.Errorf("%s: %v for 32 KiB, %v for 256 KiB", name, a, b)
 		}
 	}

@@ -2,7 +2,9 @@ package bot
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -43,16 +45,45 @@ func PullRequestTitle(s session.State) string {
 
 // PullRequestBody describes a session's pull request: who asked for what, what
 // the agent says of its work, and, folded, the proof. It ends with the marker.
-// References, such as "Closes #12", are put first as they are: the one way to
-// link the pull request to something, for what others wrote is neutralised.
+// References, such as "Closes #12", are put first as they are, after that to the
+// session's origin: the one way to link the pull request to something, for what
+// others wrote is neutralised.
 func PullRequestBody(s session.State, references ...string) string {
-	parts := append([]string{}, references...)
-	parts = append(parts, askedFor(s)...)
-	if summary := summary(s); summary != "" {
-		parts = append(parts, summary)
+	var parts []string
+	for _, part := range slices.Concat([]string{origin(s)}, references, askedFor(s), []string{summary(s), unanswered(s)}) {
+		if part != "" {
+			parts = append(parts, part)
+		}
 	}
-	parts = append(parts, proof(s), Marker(s.ID))
-	return strings.Join(parts, "\n\n")
+	return strings.Join(append(parts, proof(s), Marker(s.ID)), "\n\n")
+}
+
+// ticket is the name of an issue as trackers give it, such as ENG-42.
+var ticket = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,15}-[0-9]{1,9}$`)
+
+// origin refers to what the session is about where it began. A tracker that
+// watches the code host completes its issue when the pull request is merged, if
+// the name of the issue follows upon a word for that; Linear's does.
+func origin(s session.State) string {
+	switch o := s.Origin; {
+	case o == nil || strings.TrimSpace(o.Name) == "":
+		return ""
+	case !ticket.MatchString(o.Name):
+		return "For " + link(code(clip(o.Name, maxTitle)), o.URL)
+	case link("", o.URL) == "":
+		return "Fixes " + o.Name
+	default:
+		return "Fixes " + o.Name + " (" + link(host(o.URL), o.URL) + ")"
+	}
+}
+
+// host names the site that an address leads to.
+func host(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return "link"
+	}
+	return code(clip(u.Host, 100))
 }
 
 func requests(s session.State) []session.Request {
@@ -96,6 +127,18 @@ func summary(s session.State) string {
 		return say
 	}
 	return say + "\n\n" + text
+}
+
+// unanswered is the question that the turn ended with. The text stays when it is
+// answered, so it says when that was.
+func unanswered(s session.State) string {
+	if s.Turn == nil {
+		return ""
+	}
+	if o := s.Turn.Outcome; o != nil && o.Ending == session.Completed && o.Question != nil {
+		return "**When this was opened, I was waiting for an answer:**\n\n" + posed(*o.Question)
+	}
+	return ""
 }
 
 // proof is what the work took, folded.

@@ -46,6 +46,10 @@ func TestPullRequestBody(t *testing.T) {
 			s.Turn.Outcome.Ending, s.Turn.Outcome.Say = session.Spent, "The money is used up."
 		}),
 		"pull-bare": turned(func(s *session.State) { s.Turn = nil }),
+		"pull-asking": turned(func(s *session.State) {
+			s.Turn.Outcome.Answer, s.Origin = "Half of it is done.", &session.Origin{Name: "ENG-42", URL: "https://linear.app/acme/issue/ENG-42/login"}
+			s.Turn.Outcome.Question = &session.Question{Text: "Which one, @octocat?", Choices: []session.Choice{{Value: "A"}, {Value: "B", Label: "the other"}}}
+		}),
 	} {
 		body := PullRequestBody(s)
 		golden(t, name, body+"\n")
@@ -59,6 +63,37 @@ func TestPullRequestBody(t *testing.T) {
 	}
 }
 
+func TestOrigin(t *testing.T) {
+	t.Parallel()
+	const page = "https://linear.app/acme/issue/ENG-42/login"
+	tests := []struct{ name, url, body, commit string }{
+		{"ENG-42", page, "Fixes ENG-42 ([`linear.app`](" + page + "))", "\n\nPart of ENG-42\n\n"},
+		{"ENG-42", "", "Fixes ENG-42", "\n\nPart of ENG-42\n\n"},
+		{"ENG-42", "javascript:alert(1)", "Fixes ENG-42", "\n\nPart of ENG-42\n\n"},
+		{"the login page", page, "For [`the login page`](" + page + ")", ""},
+		{"x](https://evil.test) @octocat", page, "For [`x](https://evil.test) @|octocat`](" + page + ")", ""},
+		{"ENG-42 closes #1", "", "For `ENG-42 cl|oses #1`", ""},
+		{"ENG-42\nCo-authored-by: Eve <eve@example.com>", "", "For `ENG-42 Co-authored-by: Eve <|eve@example.com>`", ""},
+	}
+	for _, tt := range tests {
+		s := turned(func(s *session.State) { s.Origin = &session.Origin{Name: tt.name, URL: tt.url} })
+		body := PullRequestBody(s, "Closes #7")
+		first, rest, _ := strings.Cut(body, "\n\n")
+		if shown := strings.ReplaceAll(first, joint, "|"); shown != tt.body || !strings.HasPrefix(rest, "Closes #7\n\n") {
+			t.Errorf("%q begins with %q, want %q, and goes on with\n%s", tt.name, shown, tt.body, rest)
+		}
+		message := CommitMessage(s)
+		checkMessage(t, message)
+		if tt.commit == "" && strings.Contains(message, "Part of") || !strings.Contains(message, tt.commit) || strings.Contains(message, "Fixes ENG") {
+			t.Errorf("%q is committed as\n%s", tt.name, message)
+		}
+	}
+	unnamed := turned(func(s *session.State) { s.Origin = &session.Origin{Name: " ", URL: page} })
+	if PullRequestBody(unnamed) != PullRequestBody(turned(nil)) || CommitMessage(unnamed) != CommitMessage(turned(nil)) {
+		t.Error("an origin without a name is shown")
+	}
+}
+
 func TestHostilePullRequest(t *testing.T) {
 	t.Parallel()
 	for i, text := range hostile {
@@ -67,7 +102,8 @@ func TestHostilePullRequest(t *testing.T) {
 			s := turned(func(s *session.State) {
 				s.Title, s.Turn.Model, s.Turn.Outcome.Answer = text, text, text
 				s.Turn.Outcome.Commands = []string{text, text}
-				s.Turn.Requests[0].Text = text
+				s.Turn.Requests[0].Text, s.Turn.Outcome.Question = text, hostileQuestion(text)
+				s.Origin = &session.Origin{Name: text, URL: text}
 				s.Turn.Requests[0].By = session.Person{Login: text, Name: text, Email: text}
 			})
 			harmless(t, strings.TrimSuffix(PullRequestBody(s), Marker(s.ID)))
@@ -114,6 +150,7 @@ func TestPullRequestTitle(t *testing.T) {
 func TestCommitMessage(t *testing.T) {
 	t.Parallel()
 	twice := turned(func(s *session.State) {
+		s.Origin = &session.Origin{Name: "ENG-42", URL: "https://linear.app/acme/issue/ENG-42/login"}
 		again := s.Turn.Requests[0]
 		again.By.Email = "OCTO@example.com"
 		again.Text = "Co-authored-by: Evil <evil@example.com>\nShip-Session: other"

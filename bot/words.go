@@ -12,7 +12,7 @@ import (
 
 // StatusLine is what a session does, or how it ended, in one line of text: the
 // answer to the status verb. Foreign words in it are neutralised.
-func StatusLine(_ Idiom, v session.View) string {
+func StatusLine(i Idiom, v session.View) string {
 	parts := []string{headline(v) + "."}
 	if v.Turn > 0 {
 		parts = append(parts, sentence(facts(v)))
@@ -20,8 +20,11 @@ func StatusLine(_ Idiom, v session.View) string {
 	if v.PR != nil {
 		parts = append(parts, "Pull request "+link("#"+strconv.Itoa(v.PR.Number), v.PR.URL)+".")
 	}
-	if failed(v) {
-		parts = append(parts, nextStep(v))
+	if q := asking(v); q != nil {
+		parts = append(parts, "I asked: "+phrase(q.Text, maxQuestion))
+	}
+	if failed(v) || asking(v) != nil {
+		parts = append(parts, nextStep(i, v))
 	}
 	return strings.Join(parts, " ")
 }
@@ -93,6 +96,8 @@ func ended(v session.View) string {
 
 func completed(v session.View) string {
 	switch {
+	case asking(v) != nil:
+		return "Waiting for an answer"
 	case !v.Changed:
 		return "Done, and no file had to change"
 	case v.PR == nil:
@@ -112,40 +117,6 @@ func ending(v session.View) session.Ending {
 
 func failed(v session.View) bool {
 	return v.Phase == session.PhaseEnded && ending(v) != session.Completed
-}
-
-// nextStep says what a person can do now.
-func nextStep(v session.View) string {
-	switch ending(v) {
-	case session.Completed:
-		return afterSuccess(v)
-	case session.Stopped:
-		return "Comment `/ship retry` to go on, or `/ship` and what to do instead."
-	case session.Stuck:
-		return "Comment `/ship` and what to try differently, or `/ship retry` to let it try again."
-	case session.TimedOut:
-		return "Comment `/ship retry` to go on from here, or `/ship` and a smaller task."
-	case session.Stalled:
-		return "Comment `/ship retry` to go on from here."
-	case session.Spent:
-		return fmt.Sprintf("Comment `/ship retry` to go on with a fresh budget, or `/ship budget %d` before that to allow more.", moreThan(v.Usage.USD))
-	case session.Refused:
-		return "Comment `/ship model NAME` to take another model, then `/ship retry`; or put the request differently."
-	case session.Unreachable:
-		return "Comment `/ship retry` in a few minutes, or `/ship model NAME` to take another model."
-	}
-	return "Comment `/ship retry`. If it happens again, whoever runs ship finds the cause in the log under session `" +
-		string(v.Session) + "`."
-}
-
-func afterSuccess(v session.View) string {
-	switch {
-	case v.Changed && v.PR != nil && v.PR.Draft:
-		return "Have a look. Comment `/ship` and what to change, or `/ship ready` to ask for review."
-	case v.Changed:
-		return "Have a look, and comment `/ship` and what to change if something is missing."
-	}
-	return "Comment `/ship` and what you expected if something is missing."
 }
 
 // moreThan suggests a budget for a turn that used one up.
@@ -207,24 +178,4 @@ func link(text, url string) string {
 		return text
 	}
 	return "[" + text + "](" + url + ")"
-}
-
-// HelpText explains the commands, in Markdown.
-func HelpText(_ Idiom) string {
-	return `Start a line of a comment with ` + "`/ship`" + ` and I get to work:
-
-| Write | and I |
-|---|---|
-| ` + "`/ship fix the flaky login test`" + ` | do that, in a sandbox, and open a draft pull request |
-| ` + "`/ship`" + ` | do what this issue is about; on a pull request, get it into shape and mark it ready |
-| ` + "`/ship stop`" + ` | stop; the work so far is kept |
-| ` + "`/ship retry`" + ` | do the last request again, from where it ended |
-| ` + "`/ship status`" + ` | say what I am doing |
-| ` + "`/ship ready`" + ` | mark the pull request ready for review |
-| ` + "`/ship model NAME`" + ` | use another model from the next turn on |
-| ` + "`/ship budget 10`" + ` | spend up to $10 on each coming turn |
-| ` + "`/ship repo OWNER/NAME`" + ` | work in that repository |
-| ` + "`/ship help`" + ` | show this |
-
-An instruction may run over several lines; put ` + "`[repo=OWNER/NAME branch=NAME model=NAME]`" + ` at either end of its first line to say where or with what. Quotations and code do not start a command.`
 }

@@ -91,6 +91,9 @@ func views() map[string]session.View {
 		"unreachable":     over(session.Unreachable, "The model claude could not be reached (503).", ""),
 		"crashed":         over(session.Crashed, "Something failed on my side. `/ship retry` tries again.", ""),
 		"crashed-unsaid":  over(session.Crashed, "", ""),
+		"asking":          over(session.Completed, "", "The redirect can be kept in two ways."),
+		"asking-freely":   over(session.Completed, "", ""),
+		"stopped-asking":  over(session.Stopped, "Stopped as @octocat asked.", ""),
 	}
 	set := func(name string, change func(*session.View)) {
 		v := all[name]
@@ -103,6 +106,16 @@ func views() map[string]session.View {
 	set("pushed", func(v *session.View) { v.PR = nil })
 	set("stuck", func(v *session.View) { v.PR = nil })
 	set("refused", func(v *session.View) { v.Changed, v.PR = false, nil })
+	set("asking", func(v *session.View) {
+		v.Outcome.Question = &session.Question{Text: "Which one, @octocat?\n\n`<b>` or none?", Choices: []session.Choice{
+			{Value: "In the `form`"}, {Value: "cookie", Label: "In a cookie, fixes #7"}, {Label: "Neither"},
+		}}
+	})
+	set("asking-freely", func(v *session.View) {
+		v.Changed, v.Files, v.PR, v.Todos, v.Steps = false, 0, nil, nil, nil
+		v.Outcome.Question = &session.Question{Text: "What should the page say?"}
+	})
+	set("stopped-asking", func(v *session.View) { v.Outcome.Question = &session.Question{Text: "Which?"} })
 	set("spent", func(v *session.View) { v.Usage.USD = 7.21 })
 	return all
 }
@@ -114,12 +127,16 @@ func TestMarkdown(t *testing.T) {
 			t.Parallel()
 			text := Markdown(v)
 			title, summary := CheckOutput(v)
-			golden(t, name, text+"\n\n--- as a check: "+title+"\n--- in a line: "+StatusLine(Commenting, v)+"\n")
+			golden(t, name, text+"\n\n--- as a check: "+title+"\n--- in a line: "+StatusLine(Commenting, v)+
+				"\n--- when talking: "+StatusLine(Talking, v)+"\n")
 			if !strings.HasSuffix(text, summary) {
 				t.Errorf("the check's summary is not what the comment says:\n%s", summary)
 			}
-			if strings.Contains(StatusLine(Commenting, v), "\n") || strings.Contains(title, "\n") {
+			if strings.Contains(StatusLine(Commenting, v)+StatusLine(Talking, v)+title, "\n") {
 				t.Error("a line has a line break")
+			}
+			if strings.Contains(StatusLine(Talking, v), "/ship") {
+				t.Error("a conversation is told to write /ship")
 			}
 		})
 	}
@@ -159,6 +176,9 @@ func TestFailuresSayWhatToDo(t *testing.T) {
 		if failed(v) && (!strings.Contains(Markdown(v), "`/ship ") || !strings.Contains(StatusLine(Commenting, v), "`/ship ")) {
 			t.Errorf("%s does not say what to do next", name)
 		}
+		if failed(v) && !strings.Contains(StatusLine(Talking, v), "Reply ") {
+			t.Errorf("%s does not say what to reply", name)
+		}
 	}
 }
 
@@ -169,7 +189,18 @@ func hostileView(text string, p session.Phase, e session.Ending) session.View {
 	v.By, v.Steps = []string{text}, []string{text, text}
 	v.Todos = []session.Todo{{Text: text, Status: "completed"}, {Text: text, Status: text}}
 	v.PR = &session.PullRequest{Number: 1, URL: text}
+	if e == session.Completed {
+		v.Outcome.Question = hostileQuestion(text)
+	}
 	return v
+}
+
+func hostileQuestion(text string) *session.Question {
+	q := &session.Question{Text: text}
+	for range 30 {
+		q.Choices = append(q.Choices, session.Choice{Value: text, Label: "x " + text}, session.Choice{Label: text})
+	}
+	return q
 }
 
 var hostile = []string{
@@ -190,6 +221,7 @@ func TestHostileWords(t *testing.T) {
 					v := hostileView(text, p, e)
 					harmless(t, Markdown(v))
 					harmless(t, StatusLine(Commenting, v))
+					harmless(t, StatusLine(Talking, v))
 					if title, _ := CheckOutput(v); len(title) > maxCheckTitle {
 						t.Errorf("title of %d bytes", len(title))
 					}
@@ -227,15 +259,49 @@ func harmless(t *testing.T, text string) {
 
 func TestHelpText(t *testing.T) {
 	t.Parallel()
-	help := HelpText(Commenting)
-	golden(t, "help", help+"\n")
-	for _, word := range []string{"stop", "retry", "status", "help", "model", "budget", "ready", "repo", "branch="} {
-		if !strings.Contains(help, word) {
-			t.Errorf("%q is not explained", word)
+	for idiom, name := range map[Idiom]string{Commenting: "help", Talking: "help-talking"} {
+		help := HelpText(idiom)
+		golden(t, name, help+"\n")
+		for _, word := range []string{"stop", "retry", "status", "help", "model", "budget", "ready", "repo", "branch="} {
+			if !strings.Contains(help, word) {
+				t.Errorf("%s: %q is not explained", name, word)
+			}
+		}
+		if got := Parse(help); len(got) > 0 {
+			t.Errorf("our own help is a command: %+v", got)
 		}
 	}
-	if got := Parse(help); len(got) > 0 {
-		t.Errorf("our own help is a command: %+v", got)
+	if strings.Contains(HelpText(Talking), "/ship") {
+		t.Error("a conversation is told to write /ship")
+	}
+}
+
+// TestHelpIsTrue: what the help tells people to write is understood.
+func TestHelpIsTrue(t *testing.T) {
+	t.Parallel()
+	want := map[string]session.Verb{
+		"stop": session.Stop, "retry": session.Retry, "status": session.Status, "ready": session.Ready,
+		"model NAME": session.Model, "budget 10": session.Budget, "help": session.Help,
+	}
+	for _, o := range orders(Talking) {
+		if got := ParseText(o.write); got.Verb != want[o.write] && !(got.Verb == session.Instruct && want[o.write] == "") {
+			t.Errorf("%q is taken for %+v", o.write, got)
+		}
+		if got := Parse("/ship " + o.write); len(got) != 1 || got[0] != ParseText(o.write) {
+			t.Errorf("%q in a comment is taken for %+v", o.write, got)
+		}
+	}
+}
+
+// TestChoicesAreListed as far as anybody would read.
+func TestChoicesAreListed(t *testing.T) {
+	t.Parallel()
+	got := choices(hostileQuestion("x").Choices)
+	if lines := strings.Split(got, "\n"); len(lines) != maxChoices+1 || lines[maxChoices] != "- and 40 more" || lines[0] != "- `x`: x x" {
+		t.Errorf("listed as\n%s", got)
+	}
+	if choices(nil) != "" {
+		t.Error("nothing is listed as something")
 	}
 }
 
@@ -259,4 +325,21 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("moreThan(%v) = %d, want %d", amount, got, want)
 		}
 	}
+}
+
+// FuzzQuestion: whatever an agent asks, in the places where it is shown.
+func FuzzQuestion(f *testing.F) {
+	for _, text := range hostile[:4] {
+		f.Add(text, text, text)
+	}
+	f.Add("Which?\n- a", "a", "``")
+	f.Fuzz(func(t *testing.T, text, value, label string) {
+		q := &session.Question{Text: text, Choices: []session.Choice{{Value: value, Label: label}, {Label: value}}}
+		v := over(session.Completed, "", "")
+		v.Outcome.Question = q
+		harmless(t, Markdown(v))
+		harmless(t, StatusLine(Talking, v))
+		s := turned(func(s *session.State) { s.Turn.Outcome.Question = q })
+		harmless(t, strings.TrimSuffix(PullRequestBody(s), Marker(s.ID)))
+	})
 }

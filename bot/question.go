@@ -1,0 +1,58 @@
+package bot
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"ship/session"
+)
+
+const (
+	// maxQuestion bounds a question in bytes, maxChoice what is offered.
+	maxQuestion = 1 << 10
+	maxChoice   = 200
+	maxChoices  = 20
+)
+
+// asking is the question that the last turn ended with.
+func asking(v session.View) *session.Question {
+	if v.Phase != session.PhaseEnded || ending(v) != session.Completed {
+		return nil
+	}
+	return v.Outcome.Question
+}
+
+// openQuestion shows what the agent needs to know, and how to say it.
+func openQuestion(v session.View) string {
+	q := asking(v)
+	if q == nil {
+		return ""
+	}
+	return "**I need to know:**\n\n" + posed(*q) + "\n\n" + answerWith(Commenting, len(q.Choices) > 0)
+}
+
+// posed is a question as a quotation, with its choices below.
+func posed(q session.Question) string {
+	text := quote(Cut(Neutralise(strings.TrimSpace(q.Text)), maxQuestion))
+	if offered := choices(q.Choices); offered != "" {
+		text += "\n\n" + offered
+	}
+	return text
+}
+
+// choices lists what is offered, as it may be written.
+func choices(all []session.Choice) string {
+	var lines []string
+	for _, c := range all[:min(len(all), maxChoices)] {
+		line := "- " + code(clip(cmp.Or(c.Value, c.Label), maxChoice))
+		if c.Label != "" && c.Label != c.Value && c.Value != "" {
+			line += ": " + phrase(c.Label, maxChoice)
+		}
+		lines = append(lines, line)
+	}
+	if more := len(all) - maxChoices; more > 0 {
+		lines = append(lines, fmt.Sprintf("- and %d more", more))
+	}
+	return strings.Join(lines, "\n")
+}
