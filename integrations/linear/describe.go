@@ -1,0 +1,156 @@
+package linear
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/Khan/genqlient/graphql"
+
+	ql "ship/graphql/linear"
+)
+
+const (
+	// maxContext is what an Admission may carry of what a request is about, and
+	// maxAside of what was said beside it, in bytes.
+	maxContext = 32 << 10
+	maxAside   = 16 << 10
+	// maxDescription of the issue itself, and maxRemark of each comment: no
+	// single one crowds out the rest.
+	maxDescription = 12 << 10
+	maxRemark      = 4 << 10
+	// maxTitle of a session, in bytes.
+	maxTitle = 300
+	// costComments is what ReadIssueComments costs, in points.
+	costComments = 259
+)
+
+// remark is one thing that somebody said, as the agent gets to read it: a line
+// of ours, and under it theirs.
+type remark struct{ head, text string }
+
+// breaks are what some program takes for the end of a line.
+var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// render quotes every foreign line, so that none can pass for ours.
+func (r remark) render() string {
+	text := strings.TrimSpace(breaks.Replace(strings.ToValidUTF8(r.text, "\uFFFD")))
+	return strings.Join(strings.Fields(r.head), " ") + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
+}
+
+// newest renders as many of the newest remarks as fit, in the order in which
+// they were made.
+func newest(talk []remark, room int) string {
+	var kept []string
+	for _, r := range slices.Backward(talk) {
+		s := r.render()
+		if len(s) > room {
+			break
+		}
+		room -= len(s)
+		kept = append(kept, s)
+	}
+	slices.Reverse(kept)
+	return strings.Join(kept, "")
+}
+
+// described is what an issue is about, and what was said on it.
+func described(i *ql.Issue, talk []remark) string {
+	head := fmt.Sprintf("Issue %s (%s)", plain(i.Identifier), plain(i.State.Name))
+	if i.Creator != nil {
+		head += ", written by " + cmp.Or(plain(i.Creator.Name), somebody)
+	}
+	first := remark{head + ":", clip(i.Title+"\n\n"+i.Description, maxDescription)}.render()
+	return first + newest(talk, maxContext-len(first))
+}
+
+// foreword is what Linear itself wrote of what a session is about.
+func foreword(quote string) string {
+	return clip(remark{"What Linear tells of this:", quote}.render(), maxContext)
+}
+
+// aside is what was said beside the conversation; empty when nothing was.
+func aside(talk []remark) string {
+	const head = "Said on the issue since the last request:\n\n"
+	text := newest(talk, maxAside-len(head))
+	if text == "" {
+		return ""
+	}
+	return head + text
+}
+
+// title carries the issue's identifier, by which Linear links the branch and the
+// pull request that are named after it.
+func title(i *ql.Issue) string {
+	return clip(strings.Join(strings.Fields(i.Identifier+": "+strings.ToValidUTF8(i.Title, "")), " "), maxTitle)
+}
+
+// said is what a person wrote on an issue. Here means in the session's own
+// thread, so it is a request itself.
+type said struct {
+	remark
+	at   time.Time
+	here bool
+}
+
+// lately is by how much more is read than what was said until a request, so that
+// its own comment is there and tells which thread is the session's.
+const lately = time.Minute
+
+// talk reads what people said before a moment, the oldest first, without the
+// comment own. Linear lists the newest first: of much talk this is the end.
+func (w *work) talk(ctx context.Context, until time.Time, own string) ([]said, error) {
+	var got *ql.ReadIssueCommentsResponse
+	err := w.call(ctx, Thinking, costComments, func(c graphql.Client) (err error) {
+		got, err = ql.ReadIssueComments(ctx, c, w.thread.issue, time.Unix(0, 0).UTC(), until.Add(lately), "")
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read what was said on the issue: %w", err)
+	}
+	var all []said
+	comments := got.Issue.Comments.Nodes
+	thread := threadOf(comments, own)
+	for _, c := range comments {
+		if c.Id != own && c.User != nil && !c.User.App && c.CreatedAt.Before(until) {
+			r := remark{"Comment by " + cmp.Or(plain(c.User.Name), somebody) + ":", clip(c.Body, maxRemark)}
+			all = append(all, said{r, c.CreatedAt, thread != "" && top(c) == thread})
+		}
+	}
+	slices.Reverse(all)
+	slices.SortStableFunc(all, func(a, b said) int { return a.at.Compare(b.at) })
+	return all, nil
+}
+
+// threadOf is the comment at the top of the thread that another is in; empty if
+// that is not among them.
+func threadOf(comments []ql.Comment, id string) string {
+	i := slices.IndexFunc(comments, func(c ql.Comment) bool { return c.Id == id })
+	if i < 0 {
+		return ""
+	}
+	return top(comments[i])
+}
+
+func top(c ql.Comment) string {
+	if c.Parent != nil {
+		return c.Parent.Id
+	}
+	return c.Id
+}
+
+// parted parts what was said beside the session since a moment from all else.
+// With no such moment, there is nothing to part.
+func parted(all []said, moment time.Time) (before, since []remark) {
+	for _, s := range all {
+		if s.here || moment.IsZero() || s.at.Before(moment) {
+			before = append(before, s.remark)
+		} else {
+			since = append(since, s.remark)
+		}
+	}
+	return before, since
+}
