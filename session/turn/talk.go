@@ -149,14 +149,6 @@ func (t *talk) progress(p agent.Progress) {
 	})
 }
 
-// byStore is a time by the store's clock; zero stays zero.
-func byStore(job session.Job, at time.Time) time.Time {
-	if at.IsZero() {
-		return at
-	}
-	return at.Add(ahead(job))
-}
-
 // news returns the steps that were not there at the last look.
 func (t *talk) news(steps []string) []string {
 	old := t.steps
