@@ -165,6 +165,15 @@ func TestWholeAnswer(t *testing.T) {
 	}
 }
 
+func TestNoteStaysWhereTheScriptHasPutIt(t *testing.T) {
+	t.Parallel()
+	const text = Note + "\n\nAnd the last word."
+	_, ask := serve(t, Always(Say(text)))
+	if got, err := listen(t, ask(start).Body); err != nil || got.Text != text {
+		t.Errorf("said %q, %v", got.Text, err)
+	}
+}
+
 func TestToolThatIsNotOffered(t *testing.T) {
 	t.Parallel()
 	_, ask := serve(t, Always(Use(Write("a", "b"))))

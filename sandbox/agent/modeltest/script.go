@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Note ends every text that a script says, so that no reader takes it for a
-// model's.
+// Note is in every text that a script says, so that no reader takes it for a
+// model's. It comes last, unless the script has put it elsewhere.
 const Note = "(A scripted stand-in wrote this, not a language model.)"
 
 // Script decides what comes next. It must be a pure function: the same
@@ -120,7 +120,7 @@ func ByModel(scripts map[string]Script) Script {
 
 // noted adds Note to a text, once.
 func noted(text string) string {
-	if text == "" || strings.HasSuffix(text, Note) {
+	if text == "" || strings.Contains(text, Note) {
 		return text
 	}
 	return strings.TrimRight(text, "\n") + "\n\n" + Note
