@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ship/config"
 	"ship/session"
 )
 
@@ -288,6 +289,35 @@ func TestPeopleSettingsValidate(t *testing.T) {
 	}
 	twins := PeopleSettings{People: map[string]string{"ada@example.com": "ada", "ADA@example.com": "eve"}}
 	checkProblems(t, twins.Validate(), []string{"people: has both"})
+}
+
+// TestGateSettings: both sections as they stand in ship.yaml and in variables.
+func TestGateSettings(t *testing.T) {
+	t.Parallel()
+	type settings struct {
+		Routes RouteSettings `yaml:"repositories"`
+		Access struct {
+			PeopleSettings `yaml:",inline"`
+		} `yaml:"access"`
+	}
+	var s settings
+	text := "repositories: {teams: {ENG: acme/widgets}}\naccess: {people: {ada@example.com: ada}}"
+	err := config.Decode(config.Document{Text: []byte(text)}, []string{"SHIP_REPOSITORIES_LABELS=backend=acme/api,Mobile App=acme/app"}, &s)
+	if err != nil || s.Access.Unmatched != "refuse" || s.Access.login(ada) != "ada" ||
+		!cmp.Equal(s.Routes.follow(Clues{Labels: []string{"mobile app"}}), []string{"acme/app"}) {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for env, want := range map[string]string{
+		"SHIP_REPOSITORIES_LABELS=backend=api":     "repositories.labels.backend: \"api\" is not the name of a repository",
+		"SHIP_ACCESS_PEOPLE=ada@example.com=@ada":  "access.people.ada@example.com: \"@ada\" is not a login",
+		"SHIP_ACCESS_UNMATCHED=maybe":              "use refuse or allow",
+		"SHIP_ACCESS_PEOPLE_ADA_EXAMPLE_COM=ada":   "write all entries into SHIP_ACCESS_PEOPLE",
+		"SHIP_REPOSITORIES_DEFAULT=acme/api/extra": "repositories.default: ",
+	} {
+		if err := config.Decode(config.Document{}, []string{env}, new(settings)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", env, err, want)
+		}
+	}
 }
 
 func checkProblems(t *testing.T, err error, want []string) {
