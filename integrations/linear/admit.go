@@ -83,7 +83,10 @@ func (w *work) over(ctx context.Context) (bool, error) {
 	return finished(i.State), nil
 }
 
-func finished(s ql.State) bool { return s.Type == "completed" || s.Type == "canceled" }
+// finished: nothing more is to be done for what is in this state.
+func finished(s ql.State) bool {
+	return s.Type == "completed" || s.Type == "canceled" || s.Type == "duplicate"
+}
 
 // issue reads the session's issue; nil when it is about something else.
 func (w *work) issue(ctx context.Context) (*ql.Issue, error) {

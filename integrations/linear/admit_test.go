@@ -16,6 +16,7 @@ import (
 
 	"ship/bot"
 	"ship/config"
+	ql "ship/graphql/linear"
 	"ship/integrations/linear/lineartest"
 	"ship/session"
 )
@@ -478,6 +479,18 @@ func TestWithdraw(t *testing.T) {
 	r.Ref = ""
 	if a := d.admit(r); a.Void || a.By.Login == "" || strings.Contains(a.By.Login, r.By.Login) {
 		t.Errorf("unknown: %+v", a)
+	}
+}
+
+// TestFinished: all types of states that Linear's schema lists.
+func TestFinished(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]bool{
+		"triage": false, "backlog": false, "unstarted": false, "started": false, "completed": true, "canceled": true, "duplicate": true,
+	} {
+		if finished(ql.State{Type: kind}) != want {
+			t.Errorf("%s is not %t", kind, want)
+		}
 	}
 }
 

@@ -19,8 +19,12 @@ const costStates = 72
 
 // care shows that work has begun: on the issue, and, when somebody asked
 // elsewhere, in the conversation. It looks at the issue before it changes
-// anything, so a repeat finds nothing left to do.
+// anything, so a repeat finds nothing left to do. A turn that is stopped by now
+// is not shown as begun: the issue may have been taken away from us.
 func (w *work) care(ctx context.Context) error {
+	if t := w.job.State.Turn; t == nil || t.Stopping != "" || t.Stage == session.Ended {
+		return nil
+	}
 	if err := w.take(ctx); err != nil {
 		return err
 	}
@@ -111,12 +115,7 @@ func (w *work) sign(ctx context.Context, i *ql.Issue) error {
 }
 
 // asked are the requests of the turn that begins.
-func (w *work) asked() []session.Request {
-	if w.job.State.Turn == nil {
-		return nil
-	}
-	return w.job.State.Turn.Requests
-}
+func (w *work) asked() []session.Request { return w.job.State.Turn.Requests }
 
 func (w *work) askedHere() bool { return slices.ContainsFunc(w.asked(), w.here) }
 

@@ -148,6 +148,27 @@ func TestCareWithoutRight(t *testing.T) {
 	}
 }
 
+// TestCareTooLate: what was stopped before it began leaves the issue alone.
+func TestCareTooLate(t *testing.T) {
+	t.Parallel()
+	d, _ := underWay(t, lineartest.Issue{}, "ada")
+	d.Unassign(d.issue, "ada")
+	before := d.calls()
+	for _, turn := range []*session.Turn{
+		nil,
+		{Stopping: "ada-gh", Stage: session.Preparing, Requests: d.state.Turn.Requests},
+		{Stage: session.Ended, Requests: d.state.Turn.Requests},
+	} {
+		d.state.Turn = turn
+		if err := d.begin(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.Issue(d.issue); got.State != "Todo" || got.Delegate != "" || d.calls() != before {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestCareNoIssue: there is nothing to take care of on a document.
 func TestCareNoIssue(t *testing.T) {
 	t.Parallel()
