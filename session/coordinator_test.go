@@ -401,7 +401,7 @@ func TestJobsGoByTheStoresClock(t *testing.T) {
 			s := newStage(memory.New())
 			left := make(chan time.Duration, 1)
 			s.perform[session.Run] = func(_ context.Context, job session.Job) (session.Performed, error) {
-				if d := job.Now().Sub(time.Now()) - by; d.Abs() > time.Second {
+				if d := time.Until(job.Now()) - by; d.Abs() > time.Second {
 					t.Errorf("the clock is off by %s", d)
 				}
 				left <- job.State.Turn.Deadline.Sub(job.Now())

@@ -35,8 +35,8 @@ func (r *repository) commit(ctx context.Context, message string) error {
 	return err
 }
 
-// stage puts all but some files into the index, and takes those out of it that
-// the agent has put there already.
+// stage puts all but some files into the index, which would copy them into the
+// repository, and takes those out of it that the agent has put there already.
 func (r *repository) stage(ctx context.Context, without []string) error {
 	const fromInput, endedByZero = "--pathspec-from-file=-", "--pathspec-file-nul"
 	all := "."
