@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
 	"ship/bot"
+	"ship/session"
 )
 
 var validSession = regexp.MustCompile(`^ln\.[A-Za-z0-9-]{1,64}$`)
@@ -19,6 +21,8 @@ func FuzzReceive(f *testing.F) {
 		delegated(), mentioned("@ship [repo=a/b] fix it"), promptedWith(content("/ship budget 10")),
 		promptedWith(object{"signal": "stop"}), event(eventApp, "revoked"),
 		event(eventNotification, "issueUnassignedFromYou").with(object{"notification": object{"id": "n", "issueId": "i"}}),
+		notified("issueUnassignedFromYou"), notified("issueStatusChanged"), event(eventPermission, "teamAccessChanged"),
+		event(eventAuthorization, "revoked"), delegated().with(object{"createdAt": "soon", "appUserId": nil}),
 	} {
 		f.Add([]byte(text(f, e)))
 	}
@@ -33,8 +37,11 @@ func FuzzReceive(f *testing.F) {
 		}
 		f.Add(body)
 	}
-	r := receiver(f, nil)
 	f.Fuzz(func(t *testing.T, body []byte) {
+		r := receiver(t)
+		if err := r.rolls.add(t.Context(), thread{org, sessionID, issueID}, now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 		h := http.Header{}
 		h.Set(headerDelivery, deliveryID)
 		h.Set(headerSignature, sign(secret, body))
@@ -59,6 +66,9 @@ func FuzzReceive(f *testing.F) {
 			if r, err := parseRef(q.Ref); err != nil || r.String() != q.Ref {
 				t.Errorf("ref %q: %v", q.Ref, err)
 			}
+			if q.Early == (q.Verb == session.Withdraw) || q.ID == "" {
+				t.Errorf("request %+v", q)
+			}
 			if len(q.Text) > maxText || len(q.Quote) > maxQuote || q.Verb == "" || q.By.Login == "" {
 				t.Errorf("request %+v", q)
 			}
@@ -67,7 +77,7 @@ func FuzzReceive(f *testing.F) {
 }
 
 func FuzzKeys(f *testing.F) {
-	for _, s := range []string{org + "/" + sessionID + "/" + issueID, "a/b/", "a/b", "//", activityID + "/" + commentID, activityID + "/", ""} {
+	for _, s := range []string{org + "/" + sessionID + "/" + issueID, "a/b/", "a/b", "//", activityID + "/" + commentID, activityID + "/", "", refStatus} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -106,6 +116,23 @@ func FuzzStatusOf(f *testing.F) {
 		h := http.Header{"X-Ratelimit-Requests-Remaining": {left}, "X-Ratelimit-Requests-Reset": {reset}}
 		if block := blockFor(h, now); block < time.Second || block > maxBlock {
 			t.Errorf("blocked for %s", block)
+		}
+	})
+}
+
+func FuzzRoll(f *testing.F) {
+	for _, s := range []string{`[{"s":"a","b":1794787200000}]`, `[{"s":"../x"},{}]`, "null", `["a"]`, `{`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		for _, e := range parseRoll(value) {
+			if !(thread{org, e.Session, issueID}).valid() {
+				t.Errorf("session %q", e.Session)
+			}
+		}
+		all := with(with(parseList(value), org), org)
+		if left := without(slices.Clone(all), org); len(left) != len(all)-1 || !slices.Contains(all, org) {
+			t.Errorf("list %q, and %q without", all, left)
 		}
 	})
 }

@@ -49,25 +49,38 @@ func parseThread(key string) (thread, error) {
 	return t, nil
 }
 
+// refStatus is the ref of a session.Withdraw because the issue's status was
+// changed: whether it is over, the issue has to be asked.
+const refStatus = "status"
+
 // A request that began a session has no ref: the thread's key says all. One
 // that came later has "<activity>/<comment>", the comment empty where the
-// prompt was not written as one.
-type ref struct{ activity, comment string }
+// prompt was not written as one. One that nobody wrote has refStatus or none.
+type ref struct {
+	activity, comment string
+	status            bool
+}
 
 func (r ref) String() string {
-	if r.activity == "" {
+	switch {
+	case r.status:
+		return refStatus
+	case r.activity == "":
 		return ""
 	}
 	return r.activity + "/" + r.comment
 }
 
 func parseRef(s string) (ref, error) {
-	if s == "" {
+	switch s {
+	case "":
 		return ref{}, nil
+	case refStatus:
+		return ref{status: true}, nil
 	}
 	activity, comment, ok := strings.Cut(s, "/")
 	if !ok || !validID.MatchString(activity) || comment != "" && !validID.MatchString(comment) {
 		return ref{}, fmt.Errorf("ref %q: %w", s, errKey)
 	}
-	return ref{activity, comment}, nil
+	return ref{activity: activity, comment: comment}, nil
 }

@@ -1,94 +1,110 @@
 package linear
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"ship/bot"
+	"ship/session"
 )
 
-// NoteKind is what a Note says.
-type NoteKind string
-
-// The kinds of notes.
-const (
-	// Unassigned: the issue was taken away from ship. Its sessions are to stop.
-	Unassigned NoteKind = "unassigned"
-	// StatusChanged: the issue has another status; the webhook does not tell
-	// which. If it is completed or canceled, its sessions are over.
-	StatusChanged NoteKind = "status changed"
-	// Revoked: the workspace took its access back. Its tokens are dead.
-	Revoked NoteKind = "access revoked"
-	// AccessChanged: other teams of the workspace are open to ship now.
-	AccessChanged NoteKind = "team access changed"
-)
-
-// Note is what a webhook says that is about no agent session: Linear names an
-// issue or the whole workspace, and which sessions that means takes a look-up
-// that a Receiver does not make.
-type Note struct {
-	Kind NoteKind
-	// Organization is the workspace; Issue is set for Unassigned and
-	// StatusChanged, Actor (the id of a person) where Linear names one.
-	Organization, Issue, Actor string
-	// Added and Removed teams, for AccessChanged.
-	Added, Removed []string
-	// Keys are dedupe keys as those of a session.Delivery.
-	Keys []string
-	// Sent is when it was true. A webhook may come hours late, so an access
-	// that was granted later than this was not revoked.
-	Sent time.Time
-}
-
-// Notebook takes notes.
-type Notebook interface {
-	// Note makes a note durable, or acts on it at once. It is called within the
-	// webhook's request and has a second or two. After an error Linear sends
-	// the webhook again; it may also come twice without one.
-	Note(ctx context.Context, n Note) error
-}
-
-// noteOf returns the note in a webhook that is not about an agent session, and
-// the outcome that names it; no note for what nothing follows from.
-func noteOf(p payload, delivery string, sent time.Time) (*Note, string, error) {
-	kind := kindOf(p)
-	if kind == "" {
-		return nil, outcomeIgnoredAction, nil
+// withdraw makes deliveries of a webhook that names an issue: its sessions lost
+// their work, or may have, which asking the issue will tell. Mentions and
+// assignments come as an AgentSessionEvent too, and are left to that.
+func (r *Receiver) withdraw(ctx context.Context, p payload, sent time.Time, to *bot.Received) error {
+	w := withdrawal{about: p.Notification, at: cmp.Or(moment(p.Created), sent), delivery: to.Delivery}
+	switch p.Action {
+	case "issueUnassignedFromYou":
+	case "issueStatusChanged":
+		w.ref.status = true
+	default:
+		to.Outcome = outcomeIgnoredAction
+		return nil
 	}
-	n := &Note{
-		Kind: kind, Organization: p.Organization, Added: p.AddedTeams, Removed: p.RemovedTeams, Sent: sent,
-		Keys: []string{"ln:" + delivery, fmt.Sprintf("ln:%s:%s:%d", p.Type, p.Organization, sent.UnixMilli())},
+	switch {
+	case !validID.MatchString(p.Organization), !validID.MatchString(w.about.ID), !validID.MatchString(w.about.Issue):
+		return fmt.Errorf("notification: %w", bot.ErrMalformed)
+	case w.about.ActorID != "" && w.about.ActorID == p.app():
+		to.Outcome = outcomeOwn
+		return nil
+	}
+	sessions, err := r.rolls.of(ctx, p.Organization, w.about.Issue)
+	if err != nil {
+		return err
+	}
+	to.Outcome = outcomeNoSession
+	for _, s := range sessions {
+		if s.began().After(w.at) { // the webhook is late, and the work was given to us again
+			continue
+		}
+		to.Outcome = outcomeAccepted
+		to.Deliveries = append(to.Deliveries, w.deliver(thread{p.Organization, s.Session, w.about.Issue}))
+	}
+	return nil
+}
+
+// withdrawal is that an issue was taken away, or its status changed.
+type withdrawal struct {
+	about    notification
+	ref      ref
+	at       time.Time
+	delivery string
+}
+
+// deliver tells one session. The webhook's ids are shared by all of the issue's
+// sessions, so the keys name this one.
+func (w withdrawal) deliver(t thread) session.Delivery {
+	by, err := w.about.Actor.person(w.about.ActorID)
+	if err != nil { // it is not for us to stop because of who says so
+		by = session.Person{Login: automation}
+	}
+	return session.Delivery{
+		Session: t.id(),
+		Keys:    []string{"ln:" + w.delivery + ":" + t.agentSession, "ln:notification:" + w.about.ID + ":" + t.agentSession},
+		Keep:    keepKeys,
+		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: w.delivery, Request: &session.Request{
+			ID: "ln-n" + w.about.ID + "-" + t.agentSession, Thread: t.session(), By: by, Verb: session.Withdraw,
+			Ref: w.ref.String(), At: w.at,
+		}},
+	}
+}
+
+// revoked: the workspace took its access back, unless the webhook is so late
+// that it got it again. What runs there ends with its next effect.
+func (r *Receiver) revoked(ctx context.Context, p payload, sent time.Time, to *bot.Received) error {
+	if p.Action != "revoked" {
+		to.Outcome = outcomeIgnoredAction
+		return nil
 	}
 	if !validID.MatchString(p.Organization) {
-		return nil, "", fmt.Errorf("organization: %w", bot.ErrMalformed)
+		return fmt.Errorf("organization: %w", bot.ErrMalformed)
 	}
-	if p.Type != eventNotification {
-		return n, string(kind), nil
+	done, err := r.tokens.Revoke(ctx, p.Organization, sent)
+	if err != nil {
+		return err
 	}
-	about := p.Notification
-	if !validID.MatchString(about.ID) || !validID.MatchString(about.Issue) {
-		return nil, "", fmt.Errorf("notification: %w", bot.ErrMalformed)
+	if !done {
+		to.Outcome = outcomeSuperseded
+		r.log.WarnContext(ctx, "linear told late of access that was revoked, and is granted again since",
+			"organization", p.Organization, "delivery", to.Delivery, "sent", sent)
+		return nil
 	}
-	if about.Actor != "" && about.Actor == p.App {
-		return nil, outcomeOwn, nil
-	}
-	n.Issue, n.Actor, n.Keys[1] = about.Issue, about.Actor, "ln:notification:"+about.ID
-	return n, string(kind), nil
+	to.Outcome = outcomeRevoked
+	r.log.ErrorContext(ctx, "a workspace of linear took its access back: install the app there again",
+		"organization", p.Organization, "delivery", to.Delivery, "sent", sent)
+	return nil
 }
 
-// kindOf: mentions and assignments also come as an AgentSessionEvent, and are
-// left to that.
-func kindOf(p payload) NoteKind {
-	switch p.Type + " " + p.Action {
-	case eventNotification + " issueUnassignedFromYou":
-		return Unassigned
-	case eventNotification + " issueStatusChanged":
-		return StatusChanged
-	case eventApp + " revoked":
-		return Revoked
-	case eventPermission + " teamAccessChanged":
-		return AccessChanged
+// accessChanged: other teams are open to us now. Whoever works for one that is
+// not any more finds out with the next effect.
+func (r *Receiver) accessChanged(ctx context.Context, p payload, to *bot.Received) {
+	if p.Action != "teamAccessChanged" {
+		to.Outcome = outcomeIgnoredAction
+		return
 	}
-	return ""
+	to.Outcome = outcomeAccess
+	r.log.WarnContext(ctx, "a workspace of linear changed which teams the app may see",
+		"organization", p.Organization, "delivery", to.Delivery, "added", len(p.AddedTeams), "removed", len(p.RemovedTeams))
 }

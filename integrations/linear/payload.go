@@ -1,6 +1,7 @@
 package linear
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type payload struct {
 
 type agentSession struct {
 	ID        string  `json:"id"`
+	App       string  `json:"appUserId"`
+	Created   string  `json:"createdAt"`
 	CreatorID string  `json:"creatorId"`
 	Creator   user    `json:"creator"`
 	Issue     string  `json:"issueId"`
@@ -82,9 +85,10 @@ type guidance struct {
 }
 
 type notification struct {
-	ID    string `json:"id"`
-	Issue string `json:"issueId"`
-	Actor string `json:"actorId"`
+	ID      string `json:"id"`
+	Issue   string `json:"issueId"`
+	ActorID string `json:"actorId"`
+	Actor   user   `json:"actor"`
 }
 
 // decode reads a body. A field of another shape than expected is left empty:
@@ -102,15 +106,18 @@ func decode(body []byte) (payload, error) {
 	return p, nil
 }
 
-// at is when it happened; zero when that cannot be read, for no decision hangs
-// on it.
-func (p payload) at() time.Time {
-	t, err := time.Parse(time.RFC3339, p.Created)
+// moment reads a time; zero when it cannot be read, for everything that was
+// sent can do without.
+func moment(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
 		return time.Time{}
 	}
 	return t.UTC()
 }
+
+// app is our own user in the workspace.
+func (p payload) app() string { return cmp.Or(p.App, p.Session.App) }
 
 // automation stands for a person where an automation or another agent began
 // the session, and no person answers for it. Ids of people are UUIDs.

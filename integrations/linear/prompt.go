@@ -42,25 +42,73 @@ func (a act) deliver(delivery string) session.Delivery {
 		Keep:    keepKeys,
 		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: delivery, Request: &session.Request{
 			ID: a.id, Thread: a.thread.session(), By: a.by, Verb: cmp.Or(a.command.Verb, session.Instruct),
-			Text: clip(a.command.Text, maxText), Quote: a.quote, Ref: a.ref.String(),
+			Text: clip(a.command.Text, maxText), Quote: a.quote, Ref: a.ref.String(), Early: true,
 			Repo: a.command.Repo, Branch: a.command.Branch, Model: a.command.Model, At: a.at,
 		}},
 	}
 }
 
+// begin is the act with which an agent session begins. Without words the
+// issue is the task.
+func begin(t thread, by session.Person, words string) act {
+	return act{
+		thread: t, by: by, id: "ln-s" + t.agentSession, content: "session:" + t.agentSession,
+		command: bot.ParseText(addressed(words)),
+	}
+}
+
+// spoken is what somebody wrote in an agent session.
+type spoken struct {
+	id, comment, body string
+	// stop: they pressed the button.
+	stop bool
+}
+
+func speak(t thread, by session.Person, s spoken) act {
+	a := act{thread: t, by: by, id: "ln-a" + s.id, content: "activity:" + s.id, ref: ref{activity: s.id}}
+	if validID.MatchString(s.comment) {
+		a.ref.comment = s.comment
+	}
+	if s.stop {
+		a.command = bot.Command{Verb: session.Stop}
+	} else {
+		a.command = bot.ParseText(addressed(s.body))
+	}
+	return a
+}
+
 // created: an issue was delegated to ship, or ship was mentioned.
-func created(p payload) (a act, ignored string, err error) {
-	s := p.Session
-	if a.by, err = s.Creator.person(s.CreatorID); err != nil {
+func created(p payload, t thread) (a act, ignored string, err error) {
+	by, err := p.Session.Creator.person(p.Session.CreatorID)
+	if err != nil {
 		return act{}, "", err
 	}
-	if a.by.Login == p.App { // we opened the session ourselves
+	if by.Login == p.app() { // we opened the session ourselves
 		return act{}, outcomeOwn, nil
 	}
-	a.id, a.content = "ln-s"+s.ID, "session:"+s.ID
-	a.command = bot.ParseText(addressed(p.mention(a.by.Login)))
+	a = begin(t, by, p.mention(by.Login))
 	a.quote = p.quote()
 	return a, "", nil
+}
+
+// prompted: somebody wrote in an agent session, or pressed stop there.
+func prompted(p payload, t thread) (a act, ignored string, err error) {
+	said := p.Activity
+	if !validID.MatchString(said.ID) {
+		return act{}, "", fmt.Errorf("activity: %w", bot.ErrMalformed)
+	}
+	by, err := said.User.person(said.UserID)
+	switch {
+	case err != nil:
+		return act{}, "", err
+	case by.Login == p.app():
+		return act{}, outcomeOwn, nil
+	case said.Content.Type != "" && said.Content.Type != "prompt":
+		return act{}, outcomeNoPrompt, nil
+	}
+	return speak(t, by, spoken{
+		id: said.ID, comment: said.Comment, body: cmp.Or(said.Content.Body, said.Body), stop: said.Signal == "stop",
+	}), "", nil
 }
 
 // mention is the comment with which the session began, empty when there is
@@ -79,33 +127,6 @@ func (p payload) mention(by string) string {
 		}
 	}
 	return c.Body
-}
-
-// prompted: somebody wrote in an agent session, or pressed stop there.
-func prompted(p payload) (a act, ignored string, err error) {
-	said := p.Activity
-	if !validID.MatchString(said.ID) {
-		return act{}, "", fmt.Errorf("activity: %w", bot.ErrMalformed)
-	}
-	if a.by, err = said.User.person(said.UserID); err != nil {
-		return act{}, "", err
-	}
-	switch {
-	case a.by.Login == p.App:
-		return act{}, outcomeOwn, nil
-	case said.Content.Type != "" && said.Content.Type != "prompt":
-		return act{}, outcomeNoPrompt, nil
-	}
-	a.id, a.content = "ln-a"+said.ID, "activity:"+said.ID
-	a.ref = ref{activity: said.ID}
-	if validID.MatchString(said.Comment) {
-		a.ref.comment = said.Comment
-	}
-	a.command = bot.ParseText(addressed(cmp.Or(said.Content.Body, said.Body)))
-	if said.Signal == "stop" {
-		a.command = bot.Command{Verb: session.Stop}
-	}
-	return a, "", nil
 }
 
 // salutation is a mention at the very beginning, as text or as a link to a

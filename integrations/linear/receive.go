@@ -1,8 +1,11 @@
 package linear
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -10,22 +13,26 @@ import (
 	"ship/session"
 )
 
-// What became of a webhook: with the kinds of notes, the closed list behind
-// Received.Outcome.
+// What became of a webhook: the closed list behind Received.Outcome.
 const (
 	outcomeAccepted      = "accepted"
 	outcomeIgnoredEvent  = "ignored event"
 	outcomeIgnoredAction = "ignored action"
 	outcomeNoPrompt      = "not a prompt"
 	outcomeOwn           = "own output"
+	outcomeNoSession     = "no session on that issue"
+	outcomeRevoked       = "access revoked"
+	outcomeSuperseded    = "access revoked, but granted since"
+	outcomeAccess        = "team access changed"
 )
 
 // Types of webhooks.
 const (
-	eventSession      = "AgentSessionEvent"
-	eventNotification = "AppUserNotification"
-	eventPermission   = "PermissionChange"
-	eventApp          = "OAuthApp"
+	eventSession       = "AgentSessionEvent"
+	eventNotification  = "AppUserNotification"
+	eventPermission    = "PermissionChange"
+	eventApp           = "OAuthApp"
+	eventAuthorization = "OAuthAuthorization"
 )
 
 // Headers of a delivery.
@@ -39,18 +46,23 @@ const (
 type ReceiverConfig struct {
 	// Secrets sign the webhooks. All are accepted, so that they can be rotated.
 	Secrets []string
+	// Vault remembers which agent sessions an issue has.
+	Vault Vault
+	// Tokens are told of access that was taken away.
+	Tokens *Tokens
+	// Logger gets a line when the access to a workspace changes; nil discards.
+	Logger *slog.Logger
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
-	// Notes takes what is about no single session; nil: only the outcome, and
-	// so the metric, tells of it.
-	Notes Notebook
 }
 
 // Receiver is the way in. It implements bot.Receiver.
 type Receiver struct {
 	verifier verifier
+	rolls    rolls
+	tokens   *Tokens
+	log      *slog.Logger
 	now      func() time.Time
-	notes    Notebook
 }
 
 var _ bot.Receiver = (*Receiver)(nil)
@@ -62,7 +74,13 @@ func NewReceiver(c ReceiverConfig) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Receiver{verifier: v, now: c.Now, notes: c.Notes}
+	if c.Vault == nil || c.Tokens == nil {
+		return nil, errors.New("linear: nothing to remember sessions and access with")
+	}
+	r := &Receiver{verifier: v, rolls: rolls{c.Vault}, tokens: c.Tokens, log: c.Logger, now: c.Now}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
 	if r.now == nil {
 		r.now = time.Now
 	}
@@ -70,7 +88,8 @@ func NewReceiver(c ReceiverConfig) (*Receiver, error) {
 }
 
 // Receive verifies a webhook and decodes what ship needs of it. It wraps
-// bot.ErrForged or bot.ErrMalformed; any other error is the Notebook's.
+// bot.ErrForged or bot.ErrMalformed; any other error is the vault's, after which
+// Linear sends the webhook again. Receiving one twice leads to the same.
 //
 // A webhook that is up to eight hours old is taken, for that is how late
 // Linear's own repetitions are. Whoever replays a recorded one within that time
@@ -104,9 +123,15 @@ func (r *Receiver) decide(ctx context.Context, header http.Header, body []byte) 
 	}
 	switch p.Type {
 	case eventSession:
-		received.Outcome, received.Deliveries, err = prompt(p, received.Delivery)
-	case eventNotification, eventPermission, eventApp:
-		received.Outcome, err = r.note(ctx, p, received.Delivery, sent)
+		err = r.prompt(ctx, p, sent, &received)
+	case eventNotification:
+		err = r.withdraw(ctx, p, sent, &received)
+	case eventApp:
+		err = r.revoked(ctx, p, sent, &received)
+	case eventPermission:
+		r.accessChanged(ctx, p, &received)
+	case eventAuthorization:
+		received.Outcome = outcomeIgnoredEvent
 	default:
 		received.Event, received.Outcome = "other", outcomeIgnoredEvent
 	}
@@ -116,37 +141,33 @@ func (r *Receiver) decide(ctx context.Context, header http.Header, body []byte) 
 	return received, nil
 }
 
-func (r *Receiver) note(ctx context.Context, p payload, delivery string, sent time.Time) (string, error) {
-	n, outcome, err := noteOf(p, delivery, sent)
-	if err != nil || n == nil || r.notes == nil {
-		return outcome, err
-	}
-	if err := r.notes.Note(ctx, *n); err != nil {
-		return "", fmt.Errorf("note %s: %w", n.Kind, err)
-	}
-	return outcome, nil
-}
-
-// prompt makes a delivery of what somebody asked in an agent session.
-func prompt(p payload, delivery string) (string, []session.Delivery, error) {
+// prompt makes a delivery of what somebody asked in an agent session. That
+// the issue has this session is known before anything can follow from it.
+func (r *Receiver) prompt(ctx context.Context, p payload, sent time.Time, to *bot.Received) error {
 	var a act
-	var ignored string
 	var err error
+	t := thread{p.Organization, p.Session.ID, p.Session.Issue}
 	switch p.Action {
 	case "created":
-		a, ignored, err = created(p)
+		a, to.Outcome, err = created(p, t)
 	case "prompted":
-		a, ignored, err = prompted(p)
+		a, to.Outcome, err = prompted(p, t)
 	default:
-		ignored = outcomeIgnoredAction
+		to.Outcome = outcomeIgnoredAction
 	}
-	if err != nil || ignored != "" {
-		return ignored, nil, err
+	if err != nil || to.Outcome != "" {
+		return err
 	}
-	a.thread = thread{p.Organization, p.Session.ID, p.Session.Issue}
-	if !a.thread.valid() {
-		return "", nil, fmt.Errorf("agent session: %w", bot.ErrMalformed)
+	if !t.valid() {
+		return fmt.Errorf("agent session: %w", bot.ErrMalformed)
 	}
-	a.at = p.at()
-	return outcomeAccepted, []session.Delivery{a.deliver(delivery)}, nil
+	if err := r.tokens.Heard(ctx, t.organization, sent); err != nil {
+		return err
+	}
+	if err := r.rolls.add(ctx, t, cmp.Or(moment(p.Session.Created), sent)); err != nil {
+		return err
+	}
+	a.at = moment(p.Created)
+	to.Outcome, to.Deliveries = outcomeAccepted, []session.Delivery{a.deliver(to.Delivery)}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ship/bot"
+	"ship/config"
 	"ship/session"
 	"ship/session/memory"
 )
@@ -41,13 +42,30 @@ func sign(secret string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func receiver(t testing.TB, notes Notebook) *Receiver {
+// receiver is one with a vault of its own.
+func receiver(t testing.TB) *Receiver { return receiverOver(t, &MemoryVault{}) }
+
+func receiverOver(t testing.TB, v vault, changes ...func(*ReceiverConfig)) *Receiver {
 	t.Helper()
-	r, err := NewReceiver(ReceiverConfig{Secrets: []string{secret}, Now: func() time.Time { return now }, Notes: notes})
+	c := ReceiverConfig{Secrets: []string{secret}, Vault: v, Tokens: access(t, v), Now: func() time.Time { return now }}
+	for _, change := range changes {
+		change(&c)
+	}
+	r, err := NewReceiver(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// access is what a receiver has of tokens, for tests that fetch none.
+func access(t testing.TB, v vault) *Tokens {
+	t.Helper()
+	tokens, err := NewTokens(TokensConfig{ClientID: "app", ClientSecret: config.NewSecret(clientSecret), Vault: v, Locker: v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
 }
 
 // object is JSON on its way to be sent.
@@ -114,7 +132,7 @@ var byAda = session.Person{Login: ada, Name: "Ada Human", Email: "ada@acme.examp
 func asked(verb session.Verb, text string) session.Request {
 	return session.Request{
 		Thread: session.Thread{Platform: Platform, Key: org + "/" + sessionID + "/" + issueID},
-		By:     byAda, Verb: verb, Text: text, At: now,
+		By:     byAda, Verb: verb, Text: text, Early: true, At: now,
 	}
 }
 
@@ -177,7 +195,7 @@ func TestRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h, body := tt.body.sign(t)
-			got, err := receiver(t, nil).Receive(t.Context(), h, body)
+			got, err := receiver(t).Receive(t.Context(), h, body)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,6 +221,8 @@ func TestIgnored(t *testing.T) {
 	t.Parallel()
 	own := delegated()
 	own["agentSession"].(object)["creatorId"] = appID
+	owned := delegated().with(object{"appUserId": nil})
+	owned["agentSession"] = owned["agentSession"].(object).with(object{"creatorId": appID, "appUserId": appID})
 	notify := func(action string) object {
 		return event(eventNotification, action).with(object{"notification": object{"id": "n1", "issueId": issueID}})
 	}
@@ -212,11 +232,13 @@ func TestIgnored(t *testing.T) {
 		outcome string
 	}{
 		"session of our own":  {own, eventSession, outcomeOwn},
+		"session says whose":  {owned, eventSession, outcomeOwn},
 		"activity of our own": {promptedWith(object{"userId": appID}), eventSession, outcomeOwn},
 		"not a prompt":        {promptedWith(object{"content": object{"type": "thought", "body": "stop"}}), eventSession, outcomeNoPrompt},
 		"other action":        {event(eventSession, "archived"), eventSession, outcomeIgnoredAction},
 		"mention":             {notify("issueCommentMention"), eventNotification, outcomeIgnoredAction},
 		"assignment":          {notify("issueAssignedToYou"), eventNotification, outcomeIgnoredAction},
+		"authorization":       {event(eventAuthorization, "create"), eventAuthorization, outcomeIgnoredEvent},
 		"other permission":    {event(eventPermission, "somethingElse"), eventPermission, outcomeIgnoredAction},
 		"issue":               {event("Issue", "update"), "other", outcomeIgnoredEvent},
 		"unknown":             {event("SomethingNew", "create"), "other", outcomeIgnoredEvent},
@@ -224,7 +246,7 @@ func TestIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, body := tt.body.sign(t)
-			got, err := receiver(t, notebook{t: t}).Receive(t.Context(), h, body)
+			got, err := receiver(t).Receive(t.Context(), h, body)
 			want := bot.Received{Event: tt.event, Outcome: tt.outcome, Delivery: deliveryID}
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -255,7 +277,7 @@ func TestMalformed(t *testing.T) {
 			h := http.Header{}
 			h.Set(headerDelivery, deliveryID)
 			h.Set(headerSignature, sign(secret, []byte(body)))
-			got, err := receiver(t, nil).Receive(t.Context(), h, []byte(body))
+			got, err := receiver(t).Receive(t.Context(), h, []byte(body))
 			if !errors.Is(err, bot.ErrMalformed) {
 				t.Errorf("got %+v, %v", got, err)
 			}
@@ -264,7 +286,7 @@ func TestMalformed(t *testing.T) {
 	h, body := delegated().sign(t)
 	for _, id := range []string{"", "a b", strings.Repeat("x", 65)} {
 		h.Set(headerDelivery, id)
-		if _, err := receiver(t, nil).Receive(t.Context(), h, body); !errors.Is(err, bot.ErrMalformed) {
+		if _, err := receiver(t).Receive(t.Context(), h, body); !errors.Is(err, bot.ErrMalformed) {
 			t.Errorf("delivery id %q: %v", id, err)
 		}
 	}
@@ -279,7 +301,7 @@ func text(t testing.TB, o object) string {
 func TestShapesMayChange(t *testing.T) {
 	t.Parallel()
 	h, body := mentioned("@ship fix it").with(object{"guidance": "be brief", "promptContext": object{"v": 2}, "previousComments": 7}).sign(t)
-	got, err := receiver(t, nil).Receive(t.Context(), h, body)
+	got, err := receiver(t).Receive(t.Context(), h, body)
 	if err != nil || len(got.Deliveries) != 1 {
 		t.Fatalf("got %+v, %v", got, err)
 	}
@@ -294,7 +316,7 @@ func TestLongTextIsCut(t *testing.T) {
 	h, body := mentioned("@ship " + long).with(object{
 		"promptContext": long + "x", "guidance": []object{{"body": long + "y"}},
 	}).sign(t)
-	got, err := receiver(t, nil).Receive(t.Context(), h, body)
+	got, err := receiver(t).Receive(t.Context(), h, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,10 +336,8 @@ func TestLateRepetition(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
 	at := now
-	r, err := NewReceiver(ReceiverConfig{Secrets: []string{secret}, Now: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := receiver(t)
+	r.now = func() time.Time { return at }
 	h, body := delegated().sign(t)
 	for i, late := range []time.Duration{time.Minute, time.Hour, 7 * time.Hour} {
 		at = now.Add(late)
@@ -353,10 +373,10 @@ func TestExamples(t *testing.T) {
 		"AgentSessionEvent.prompted.stop":                {outcomeAccepted, session.Stop, ""},
 		"AppUserNotification.issueAssignedToYou":         {outcomeIgnoredAction, "", ""},
 		"AppUserNotification.issueNewComment":            {outcomeIgnoredAction, "", ""},
-		"AppUserNotification.issueUnassignedFromYou":     {string(Unassigned), "", ""},
+		"AppUserNotification.issueUnassignedFromYou":     {outcomeNoSession, "", ""},
 		"Issue.update":                       {outcomeIgnoredEvent, "", ""},
-		"OAuthApp.revoked":                   {string(Revoked), "", ""},
-		"PermissionChange.teamAccessChanged": {string(AccessChanged), "", ""},
+		"OAuthApp.revoked":                   {outcomeRevoked, "", ""},
+		"PermissionChange.teamAccessChanged": {outcomeAccess, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -367,7 +387,7 @@ func TestExamples(t *testing.T) {
 			h := http.Header{}
 			h.Set(headerDelivery, deliveryID)
 			h.Set(headerSignature, sign(secret, body))
-			got, err := receiver(t, nil).withClock(now.Add(time.Hour)).Receive(t.Context(), h, body)
+			got, err := receiver(t).withClock(now.Add(time.Hour)).Receive(t.Context(), h, body)
 			if err != nil || got.Outcome != want.outcome || (len(got.Deliveries) == 1) != (want.verb != "") {
 				t.Fatalf("got %+v, %v", got, err)
 			}

@@ -26,6 +26,10 @@ type record struct {
 	Ends  time.Time `json:"e"`
 	// Dead says why the refresh token is of no more use.
 	Dead string `json:"d,omitempty"`
+	// Since is when Linear granted the access, or with GrantClient the token.
+	Since time.Time `json:"s,omitzero"`
+	// Revoked are workspaces that took their access back, and when.
+	Revoked map[string]time.Time `json:"v,omitempty"`
 
 	version int64
 }
@@ -34,10 +38,15 @@ type record struct {
 func (t *Tokens) record(g Grant, old record) record {
 	now := t.now().UTC()
 	before := min(renewBefore, g.Lives/4)
-	return record{
+	next := record{
 		Access: g.Access.Reveal(), Refresh: g.Refresh.Reveal(),
-		Renew: now.Add(g.Lives - before), Ends: now.Add(g.Lives), version: old.version,
+		Renew: now.Add(g.Lives - before), Ends: now.Add(g.Lives),
+		Since: now, Revoked: old.Revoked, version: old.version,
 	}
+	if t.code && !old.Since.IsZero() { // renewed, which Linear does not grant anew
+		next.Since = old.Since
+	}
+	return next
 }
 
 // usable: the access token can still be handed out.
@@ -77,8 +86,8 @@ func (t *Tokens) store(ctx context.Context, name string, r record) (bool, error)
 	if err != nil {
 		return false, fmt.Errorf("encode what is to be kept: %w", err)
 	}
-	ttl := time.Duration(0) // a refresh token has no end that we know of
-	if !t.code {
+	ttl := time.Duration(0) // a refresh token has no end that we know of, a revocation has none
+	if !t.code && len(r.Revoked) == 0 {
 		ttl = max(r.Ends.Sub(t.now()), time.Second)
 	}
 	return t.vault.Swap(ctx, name, r.version, t.ring.seal(name, plain), ttl)

@@ -17,8 +17,8 @@ import (
 var (
 	// ErrNotInstalled: nobody installed ship in that workspace.
 	ErrNotInstalled = errors.New("not installed in this workspace")
-	// ErrReinstall: Linear does not take the refresh token any more. Nothing
-	// but another installation helps.
+	// ErrReinstall: Linear does not take the refresh token any more, or told that
+	// the workspace revoked the access. Nothing but another installation helps.
 	ErrReinstall = errors.New("linear took the access back")
 )
 
@@ -72,7 +72,8 @@ type TokensConfig struct {
 // renews with it again. Is it later than that, Linear refuses it for good, and
 // the workspace is marked: everybody who asks gets ErrReinstall with a sentence
 // for people, nobody asks Linear again, and the log has an error. Whatever the
-// renewed but lost tokens are, nobody has them.
+// renewed but lost tokens are, nobody has them. A workspace that said it revoked
+// the access is marked likewise; see Revoke.
 type Tokens struct {
 	grants *grants
 	code   bool
@@ -142,6 +143,9 @@ func (t *Tokens) Token(ctx context.Context, organization string) (string, error)
 		return "", problem(err)
 	}
 	r, err := t.load(ctx, name)
+	if _, revoked := r.Revoked[organization]; err == nil && revoked {
+		err = fmt.Errorf("%w: %w", ErrReinstall, errRevoked)
+	}
 	if err == nil && t.due(r) {
 		r, err = t.renew(ctx, name, r)
 	}
@@ -182,11 +186,15 @@ func (t *Tokens) Exchange(ctx context.Context, code, redirectURI string) (Grant,
 // keepTries bounds how often Keep is overtaken.
 const keepTries = 10
 
-// Keep makes a grant the workspace's own, in place of what it had. May be
-// called twice.
+// Keep makes a grant the workspace's own, in place of what it had, a
+// revocation included. May be called twice.
 func (t *Tokens) Keep(ctx context.Context, organization string, g Grant) error {
 	name, err := t.name(organization)
 	if err != nil {
+		return err
+	}
+	// Before the grant: a workspace that is listed without one is passed over.
+	if err := t.list(ctx, func(all []string) []string { return with(all, organization) }); err != nil {
 		return err
 	}
 	for range keepTries {
@@ -202,24 +210,18 @@ func (t *Tokens) Keep(ctx context.Context, organization string, g Grant) error {
 	return errors.New("keep access to linear: others kept changing it")
 }
 
-// Forget drops the workspace's tokens, as after OAuthApp/revoked. May be called
-// twice.
+// Forget drops the workspace's tokens, and what was known of it. May be called
+// twice. See also Revoke.
 func (t *Tokens) Forget(ctx context.Context, organization string) error {
 	name, err := t.name(organization)
 	if err != nil {
 		return err
 	}
-	for range keepTries {
-		_, version, err := t.vault.Load(ctx, name)
-		if err != nil || version == 0 {
-			return err
-		}
-		gone, err := t.vault.Swap(ctx, name, version, nil, 0)
-		if err != nil || gone {
-			return err
-		}
+	err = change(ctx, t.vault, name, 0, func([]byte) ([]byte, error) { return nil, nil })
+	if err != nil {
+		return fmt.Errorf("forget access to linear: %w", err)
 	}
-	return errors.New("forget access to linear: others kept changing it")
+	return t.list(ctx, func(all []string) []string { return without(all, organization) })
 }
 
 // name is what a workspace's record is kept under. It holds the client id, so

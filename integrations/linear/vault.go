@@ -6,7 +6,7 @@ import (
 )
 
 // Vault keeps small values that all gateways share. session/redis has one, and
-// MemoryVault is one. Values are sealed before they come here.
+// MemoryVault is one. What has to stay secret is sealed before it comes here.
 type Vault interface {
 	// Load returns the value under a name and its version; nil and 0 when there
 	// is none.

@@ -27,7 +27,7 @@ func shared(t testing.TB, path ...string) string {
 func TestReceiverRefusesToWorkWithoutSecret(t *testing.T) {
 	t.Parallel()
 	for _, secrets := range [][]string{nil, {}, {""}, {"good", " "}} {
-		if _, err := NewReceiver(ReceiverConfig{Secrets: secrets}); err == nil {
+		if _, err := NewReceiver(ReceiverConfig{Secrets: secrets, Vault: &MemoryVault{}, Tokens: access(t, &MemoryVault{})}); err == nil {
 			t.Errorf("secrets %q were accepted", secrets)
 		}
 	}
@@ -88,7 +88,9 @@ func TestPublishedVectors(t *testing.T) {
 			continue
 		}
 		seen++
-		r, err := NewReceiver(ReceiverConfig{Secrets: []string{"another", v.Secret}, Now: func() time.Time { return v.Sent }})
+		r, err := NewReceiver(ReceiverConfig{
+			Secrets: []string{"another", v.Secret}, Vault: &MemoryVault{}, Tokens: access(t, &MemoryVault{}), Now: func() time.Time { return v.Sent },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +145,7 @@ func TestFreshness(t *testing.T) {
 			if tt.header != "" {
 				h.Set(headerTimestamp, tt.header)
 			}
-			_, err := receiver(t, nil).Receive(t.Context(), h, body)
+			_, err := receiver(t).Receive(t.Context(), h, body)
 			if !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
