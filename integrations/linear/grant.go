@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,8 @@ type Grant struct {
 	Access, Refresh config.Secret
 	// Lives is how long Access is good for.
 	Lives time.Duration
+	// Scopes that were granted, sorted; nil when Linear did not say.
+	Scopes []string
 }
 
 // refusal is an answer of the token address that is no grant.
@@ -115,15 +118,38 @@ func granted(body []byte) (Grant, error) {
 		Access  string  `json:"access_token"`
 		Refresh string  `json:"refresh_token"`
 		Expires float64 `json:"expires_in"` // seconds
+		Scope   any     `json:"scope"`      // a text, and at times a list
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Access == "" {
 		return Grant{}, errors.New("linear's answer holds no token") // never the body: it may hold one after all
 	}
-	g := Grant{Access: config.NewSecret(answer.Access), Refresh: config.NewSecret(answer.Refresh), Lives: shortLife}
+	g := Grant{Access: config.NewSecret(answer.Access), Refresh: config.NewSecret(answer.Refresh), Lives: shortLife, Scopes: scopesOf(answer.Scope)}
 	if s := answer.Expires; s >= 1 && s < 10*365*24*3600 {
 		g.Lives = time.Duration(s * float64(time.Second))
 	}
 	return g, nil
+}
+
+// LackingScopes returns what ship asks for and was not granted, sorted.
+func LackingScopes(granted []string) []string {
+	needed := scopesOf(scopes)
+	return slices.DeleteFunc(needed, func(scope string) bool { return slices.Contains(granted, scope) })
+}
+
+// scopesOf reads what a token may do, in any of the ways in which Linear writes
+// it.
+func scopesOf(said any) []string {
+	var out []string
+	switch v := said.(type) {
+	case string:
+		out = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ' ' })
+	case []any:
+		for _, one := range v {
+			out = append(out, scopesOf(one)...)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // oauthCode is what OAuth's error codes look like: nothing else of an answer is
