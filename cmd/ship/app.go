@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -79,16 +80,17 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 			return nil, err
 		}
 	}
-	receivers := map[string]bot.Receiver{}
+	receivers, mounts := map[string]bot.Receiver{}, map[string]http.Handler{"/broker/": b}
 	for _, platform := range p.platforms {
 		if r != roleWorker {
 			receivers[platform.Name] = platform.Receiver
+			maps.Copy(mounts, platform.Pages)
 			a.chores = append(a.chores, func(ctx context.Context) error { return recoverMissed(ctx, platform, p.log) })
 		}
 	}
 	a.server = bot.NewServer(bot.Config{
 		Inbox: p.store, Receivers: receivers, Ready: p.ready, Logger: p.log,
-		Mounts: map[string]http.Handler{"/broker/": b},
+		Mounts: mounts,
 	})
 	return a, nil
 }

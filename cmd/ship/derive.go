@@ -101,6 +101,7 @@ func first(name string, names []string) []string {
 // secrets are all that must never leave this process in a text.
 func (s Settings) secrets() []string {
 	out := append([]string{s.GitHub.PrivateKey.Reveal(), s.Redis.URL.Reveal()}, s.GitHub.WebhookSecret.Reveal()...)
+	out = append(append(out, s.Linear.ClientSecret.Reveal()), append(s.Linear.WebhookSecret.Reveal(), s.Linear.TokenKey.Reveal()...)...)
 	for _, p := range s.Models {
 		out = append(out, p.APIKey.Reveal())
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ship/integrations/github"
+	"ship/integrations/linear"
 )
 
 // checkTime bounds one check. The slowest starts a box and ends it.
@@ -59,6 +60,8 @@ type check struct {
 	// one is not made.
 	after []string
 	run   func(context.Context, *patient) []finding
+	// needed tells whether there is anything to look at; nil: always.
+	needed func(*patient) bool
 }
 
 // just is a check with one finding.
@@ -79,29 +82,33 @@ type patient struct {
 	about  github.About
 	// drift is how far this machine's clock is ahead of GitHub's, if known.
 	drift *time.Duration
+	// visit is what Linear's token opens, where ship has one without anybody's
+	// help.
+	visit *linear.Visit
 }
 
 // checks are all, in the order in which a person would set things up.
 func checks() []check {
 	app := []string{"settings", "github.app"}
-	return []check{
-		{"settings", nil, checkSettings},
-		{"data_dir", []string{"settings"}, just(checkDataDir)},
-		{"broker_key", []string{"settings", "data_dir"}, just(checkBrokerKey)},
-		{"redis", []string{"settings"}, just(checkRedis)},
-		{"sandbox", []string{"settings"}, just(checkSandbox)},
-		{"opencode", []string{"settings"}, just(checkOpenCode)},
-		{"models", []string{"settings"}, checkModels},
-		{"default_model", []string{"settings"}, just(checkDefaultModel)},
-		{"serve", []string{"settings"}, just(checkServe)},
-		{"github.app", []string{"settings"}, just(checkApp)},
-		{"github.clock", []string{"settings"}, just(checkClock)},
-		{"github.permissions", app, just(checkPermissions)},
-		{"github.events", app, just(checkEvents)},
-		{"github.webhook", app, just(checkHook)},
-		{"github.installations", app, checkInstallations},
-		{"github.ping", []string{"settings"}, just(checkPing)},
+	list := []check{
+		{name: "settings", run: checkSettings},
+		{name: "data_dir", after: []string{"settings"}, run: just(checkDataDir)},
+		{name: "broker_key", after: []string{"settings", "data_dir"}, run: just(checkBrokerKey)},
+		{name: "redis", after: []string{"settings"}, run: just(checkRedis)},
+		{name: "sandbox", after: []string{"settings"}, run: just(checkSandbox)},
+		{name: "opencode", after: []string{"settings"}, run: just(checkOpenCode)},
+		{name: "models", after: []string{"settings"}, run: checkModels},
+		{name: "default_model", after: []string{"settings"}, run: just(checkDefaultModel)},
+		{name: "serve", after: []string{"settings"}, run: just(checkServe)},
+		{name: "github.app", after: []string{"settings"}, run: just(checkApp)},
+		{name: "github.clock", after: []string{"settings"}, run: just(checkClock)},
+		{name: "github.permissions", after: app, run: just(checkPermissions)},
+		{name: "github.events", after: app, run: just(checkEvents)},
+		{name: "github.webhook", after: app, run: just(checkHook)},
+		{name: "github.installations", after: app, run: checkInstallations},
+		{name: "github.ping", after: []string{"settings"}, run: just(checkPing)},
 	}
+	return append(list, linearChecks()...)
 }
 
 func doctorCommand() *cobra.Command {
@@ -112,8 +119,8 @@ func doctorCommand() *cobra.Command {
 		Short: "Check everything that ship needs, and say what to do",
 		Long: `Checks the settings, the data_dir, Redis, the sandbox, OpenCode, the keys of all
 models (without asking any of them anything), the GitHub App with its
-permissions, events, webhook and installations, and sends ship a signed ping
-through public_url. It may run beside ship serve or without it. No secret is
+permissions, events, webhook and installations, the app of Linear if there is
+one, and sends ship signed pings through public_url. It may run beside ship serve or without it. No secret is
 printed. It fails when a check failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -135,6 +142,9 @@ printed. It fails when a check failed.`,
 func diagnose(ctx context.Context, p *patient, list []check, say func(finding) error) error {
 	failed, count := map[string]bool{}, 0
 	for _, c := range list {
+		if c.needed != nil && !c.needed(p) {
+			continue
+		}
 		for _, f := range examine(ctx, p, c, failed) {
 			if f.Status == broken || f.Status == unknown {
 				failed[c.name] = true

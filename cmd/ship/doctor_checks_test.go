@@ -189,7 +189,8 @@ func (w *ward) said(name string) string {
 	w.t.Helper()
 	var list []check
 	for _, c := range checks() {
-		wanted := c.name == name || strings.HasPrefix(name, "github.") && c.name == "github.app" || name == "github.ping" && c.name == "serve"
+		platform, what, _ := strings.Cut(name, ".")
+		wanted := c.name == name || what != "" && c.name == platform+".app" || what == "ping" && c.name == "serve" || what == "repositories" && c.name == "github.app"
 		if wanted {
 			list = append(list, c)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ship/config"
 	"ship/integrations/github/githubtest"
 )
 
@@ -49,12 +50,35 @@ func fetch(ctx context.Context, address string) (status int, err error) {
 	return resp.StatusCode, resp.Body.Close()
 }
 
-// checkPing sends what GitHub sends when a webhook is set up, signed with each
-// of the secrets: one that ship does not know would be refused.
+// door is where a platform's webhooks are taken, and how one is made that
+// nothing follows from.
+type door struct {
+	// platform as people write it, and its section in the settings.
+	platform, section string
+	path              string
+	secrets           config.Secrets
+	sign              func(secret string) (signed, error)
+	// answer is part of what ship says to it.
+	answer string
+	// misread and remedy explain a 400.
+	misread, remedy string
+}
+
+// checkPing sends what GitHub sends when a webhook is set up.
 func checkPing(ctx context.Context, p *patient) finding {
-	secrets := p.settings.GitHub.WebhookSecret.Reveal()
+	return p.knock(ctx, door{
+		platform: "GitHub", section: "github", path: hookPath, secrets: p.settings.GitHub.WebhookSecret, answer: "ping",
+		sign:    func(secret string) (signed, error) { return pingOf(p.settings.GitHub.AppID, secret), nil },
+		misread: "what answers belongs to another app", remedy: "restart ship after a change of github.app_id; else another ship answers there",
+	})
+}
+
+// knock signs with each of the secrets: one that ship does not know would be
+// refused.
+func (p *patient) knock(ctx context.Context, d door) finding {
+	secrets := d.secrets.Reveal()
 	if len(secrets) == 0 {
-		return bad("ship setup github", "there is no webhook secret to sign with")
+		return bad("ship setup "+d.section, "there is no webhook secret to sign with")
 	}
 	target := p.settings.PublicURL
 	if target == "" {
@@ -63,13 +87,17 @@ func checkPing(ctx context.Context, p *patient) finding {
 	if p.settings.PublicURL == "" && !p.serves {
 		return doubt("run ship doctor again when ship serve runs", "nothing was sent: ship does not run, and public_url is not set")
 	}
-	target = strings.TrimRight(target, "/") + hookPath
+	target = strings.TrimRight(target, "/") + d.path
 	for _, secret := range secrets {
-		status, said, err := ping(ctx, target, pingOf(p.settings.GitHub.AppID, secret))
-		if err != nil || status != http.StatusOK {
-			return p.unheard(target, status, err)
+		made, err := d.sign(secret)
+		if err != nil {
+			return bad("", "%v", err)
 		}
-		if !strings.Contains(said, "ping") {
+		status, said, err := ping(ctx, target, made)
+		if err != nil || status != http.StatusOK {
+			return p.unheard(d, target, status, err)
+		}
+		if !strings.Contains(said, d.answer) {
 			return bad("let the proxy lead that path to ship", "%s answers 200, but it is not ship that does", target)
 		}
 	}
@@ -78,7 +106,7 @@ func checkPing(ctx context.Context, p *patient) finding {
 
 // unheard says why a ping was not accepted. While no ship runs here, that
 // nobody took it says little.
-func (p *patient) unheard(target string, status int, err error) finding {
+func (p *patient) unheard(d door, target string, status int, err error) finding {
 	blame := bad
 	if !p.serves {
 		blame = func(remedy, format string, args ...any) finding {
@@ -89,13 +117,13 @@ func (p *patient) unheard(target string, status int, err error) finding {
 	case err != nil:
 		return blame("check DNS, the certificate, and the proxy before ship", "%s cannot be reached: %v", target, err)
 	case status == http.StatusUnauthorized:
-		return bad("restart ship after a change of github.webhook_secret; else another ship answers there", "%s refuses the signature (401): what answers has other secrets", target)
+		return bad("restart ship after a change of "+d.section+".webhook_secret; else another ship answers there", "%s refuses the signature (401): what answers has other secrets", target)
 	case status == http.StatusBadRequest:
-		return bad("restart ship after a change of github.app_id; else another ship answers there", "%s refuses the ping (400): what answers belongs to another app", target)
+		return bad(d.remedy, "%s refuses the ping (400): %s", target, d.misread)
 	case status == http.StatusNotFound:
 		return blame("let the proxy lead that path to ship", "%s is not there (404)", target)
 	case status >= 300 && status < 400:
-		return blame("set public_url to where it leads: GitHub follows no redirect", "%s redirects (%d)", target, status)
+		return blame("set public_url to where it leads: "+d.platform+" follows no redirect", "%s redirects (%d)", target, status)
 	case status == http.StatusServiceUnavailable:
 		return blame("see redis, and ship's log", "%s cannot take anything now (503)", target)
 	default:
@@ -104,20 +132,21 @@ func (p *patient) unheard(target string, status int, err error) finding {
 }
 
 // pingOf is what GitHub sends when a webhook is set up.
-func pingOf(appID int64, secret string) githubtest.Delivery {
-	return githubtest.Delivery{Body: []byte(`{"zen":"Is anybody there?","hook_id":1}`), Header: http.Header{
+func pingOf(appID int64, secret string) signed {
+	d := githubtest.Delivery{Body: []byte(`{"zen":"Is anybody there?","hook_id":1}`), Header: http.Header{
 		"Content-Type": {"application/json"}, "X-Github-Event": {"ping"}, "X-Github-Delivery": {newGUID()},
 		"X-Github-Hook-Installation-Target-Id": {strconv.FormatInt(appID, 10)},
 	}}.Sign(secret)
+	return signed{d.GUID(), d.Header, d.Body}
 }
 
 // ping delivers a ping and returns the status and the beginning of the answer.
-func ping(ctx context.Context, target string, d githubtest.Delivery) (status int, said string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(d.Body))
+func ping(ctx context.Context, target string, d signed) (status int, said string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(d.body))
 	if err != nil {
 		return 0, "", err
 	}
-	req.Header = d.Header
+	req.Header = d.header
 	resp, err := directClient(publicTime).Do(req)
 	if err != nil {
 		return 0, "", bare(err)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ship/config"
 	"ship/integrations/github/githubtest"
 )
 
@@ -32,13 +35,17 @@ func sendCommand() *cobra.Command {
 would. FIXTURE is a file with a JSON body (then --event says what it is), "-"
 for standard input, or one of
 
-  ping      what GitHub sends when a webhook is set up
-  comment   somebody comments on an issue (--repo, --number, --login, --text)
-  label     somebody puts the label ship on an issue
+  github ping      what GitHub sends when a webhook is set up
+  github comment   somebody comments on an issue (--repo, --number, --login, --text)
+  github label     somebody puts the label ship on an issue
+  linear ping      signed as Linear does, and of no consequence
 
+A body of Linear's says itself what it is, and is stamped with the time before it
+is signed.
 The answer's status and line are printed; the command fails unless it is 2xx.`,
 		Example: `  ship send github comment --repo acme/widgets --repo-id 1 --installation 99 --text "/ship fix the build"
-  ship send github payload.json --event issue_comment`,
+  ship send github payload.json --event issue_comment
+  ship send linear payload.json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return send(cmd.Context(), o, args[0], args[1], cmd.OutOrStdout())
@@ -48,7 +55,7 @@ The answer's status and line are printed; the command fails unless it is 2xx.`,
 	f.StringVar(&o.config, "config", "", "settings file")
 	f.StringVar(&o.url, "url", "", "address of ship (default: listen of the settings)")
 	f.StringVar(&o.secret, "secret-file", "", "file with the webhook secret (default: that of the settings)")
-	f.StringVar(&o.event, "event", "", "event name, for a file")
+	f.StringVar(&o.event, "event", "", "event name, for a file of GitHub's")
 	f.StringVar(&o.delivery, "delivery", "", "delivery id (default: a new one)")
 	f.StringVar(&o.fixture.repo, "repo", "acme/widgets", "repository of a fixture")
 	f.Int64Var(&o.fixture.repoID, "repo-id", 1, "its id")
@@ -60,42 +67,60 @@ The answer's status and line are printed; the command fails unless it is 2xx.`,
 }
 
 func send(ctx context.Context, o sendOptions, platform, what string, out io.Writer) error {
-	if platform != "github" {
-		return fmt.Errorf("%q is not a platform that ship knows; there is: github", platform)
-	}
 	s, err := readSettings(o.config, os.Environ())
 	if err != nil {
 		return err
 	}
-	event, body, err := o.body(what)
+	var d signed
+	switch platform {
+	case "github":
+		d, err = o.github(s, what)
+	case "linear":
+		d, err = o.linear(s, what)
+	default:
+		return fmt.Errorf("%q is not a platform that ship knows; there are: github, linear", platform)
+	}
 	if err != nil {
 		return err
-	}
-	secret, err := o.signingSecret(s)
-	if err != nil {
-		return err
-	}
-	d := githubtest.Delivery{Body: body, Header: http.Header{
-		"Content-Type": {"application/json"}, "X-Github-Event": {event}, "X-Github-Delivery": {o.delivery},
-	}}
-	if o.delivery == "" {
-		d.Header.Set("X-GitHub-Delivery", newGUID())
 	}
 	url := o.url
 	if url == "" {
 		url = "http://" + s.Listen
 	}
-	return deliver(ctx, strings.TrimRight(url, "/")+"/webhooks/"+platform, d.Sign(secret), out)
+	return deliver(ctx, strings.TrimRight(url, "/")+"/webhooks/"+platform, d, out)
 }
 
-func deliver(ctx context.Context, url string, d githubtest.Delivery, out io.Writer) error {
+// signed is a webhook that is ready to be delivered.
+type signed struct {
+	id     string
+	header http.Header
+	body   []byte
+}
+
+func (o sendOptions) github(s Settings, what string) (signed, error) {
+	event, body, err := o.body(what)
+	if err != nil {
+		return signed{}, err
+	}
+	secret, err := o.signingSecret("github", s.GitHub.WebhookSecret)
+	if err != nil {
+		return signed{}, err
+	}
+	id := cmp.Or(o.delivery, newGUID())
+	d := githubtest.Delivery{Body: body, Header: http.Header{
+		"Content-Type": {"application/json"}, "X-Github-Event": {event}, "X-Github-Delivery": {id},
+	}}.Sign(secret)
+	return signed{id, d.Header, d.Body}, nil
+}
+
+func deliver(ctx context.Context, url string, d signed, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(string(d.Body)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.body))
 	if err != nil {
 		return fmt.Errorf("deliver: %w", err)
 	}
-	req.Header = d.Header
+	req.Header = d.header
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return fmt.Errorf("deliver: %w (is `ship serve` running there?)", err)
@@ -105,14 +130,15 @@ func deliver(ctx context.Context, url string, d githubtest.Delivery, out io.Writ
 	if err != nil {
 		return fmt.Errorf("read the answer: %w", err)
 	}
-	fmt.Fprintf(out, "%s %s: %s", d.GUID(), resp.Status, strings.TrimRight(string(answer), "\n")+"\n")
+	fmt.Fprintf(out, "%s %s: %s", d.id, resp.Status, strings.TrimRight(string(answer), "\n")+"\n")
 	if resp.StatusCode/100 != 2 {
 		return errors.New("the delivery was not accepted")
 	}
 	return nil
 }
 
-func (o sendOptions) signingSecret(s Settings) (string, error) {
+// signingSecret is the one of the flags, else the first of a platform's.
+func (o sendOptions) signingSecret(platform string, secrets config.Secrets) (string, error) {
 	if o.secret != "" {
 		b, err := os.ReadFile(o.secret)
 		if err != nil {
@@ -120,10 +146,10 @@ func (o sendOptions) signingSecret(s Settings) (string, error) {
 		}
 		return strings.TrimSpace(string(b)), nil
 	}
-	if secrets := s.GitHub.WebhookSecret; len(secrets) > 0 {
+	if len(secrets) > 0 {
 		return secrets[0].Reveal(), nil
 	}
-	return "", errors.New("github.webhook_secret is not set; give --secret-file")
+	return "", fmt.Errorf("%s.webhook_secret is not set; give --secret-file", platform)
 }
 
 // body returns the event's name and the bytes to sign.
@@ -131,18 +157,27 @@ func (o sendOptions) body(what string) (event string, body []byte, err error) {
 	switch what {
 	case "ping", "comment", "label":
 		return o.fixture.render(what)
-	case "-":
-		body, err = io.ReadAll(os.Stdin)
-	default:
-		body, err = os.ReadFile(what)
 	}
-	if err != nil {
-		return "", nil, fmt.Errorf("read the fixture: %w", err)
+	if body, err = readFixture(what); err != nil {
+		return "", nil, err
 	}
 	if o.event == "" {
 		return "", nil, errors.New("say which event the file is: --event issue_comment")
 	}
 	return o.event, body, nil
+}
+
+// readFixture reads a file, or standard input for "-".
+func readFixture(path string) (body []byte, err error) {
+	if path == "-" {
+		body, err = io.ReadAll(os.Stdin)
+	} else {
+		body, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the fixture: %w", err)
+	}
+	return body, nil
 }
 
 // fixture is what varies in the fixtures that ship brings along.
@@ -183,7 +218,7 @@ func (f fixture) render(what string) (event string, body []byte, err error) {
 	return event, body, err
 }
 
-// newGUID has the shape of GitHub's delivery ids.
+// newGUID has the shape of the platforms' delivery ids.
 func newGUID() string {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails: the runtime ends the program instead

@@ -41,15 +41,22 @@ func (p papers) path(name string) string { return filepath.Join(p.dir, name) }
 
 // prepare makes sure that keep will work, as far as that can be known.
 func (p papers) prepare() error {
-	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+	return prepareFolder(p.dir, []string{keyFile, secretFile}, p.force)
+}
+
+// prepareFolder makes a folder, if need be, that files can be written to, none
+// of which may be there without force.
+func prepareFolder(dir string, names []string, force bool) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}
-	for _, name := range []string{keyFile, secretFile} {
-		if _, err := os.Lstat(p.path(name)); err == nil && !p.force {
-			return fmt.Errorf("%s is there already: give another folder with --out, or --force to overwrite it", p.path(name))
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if _, err := os.Lstat(path); err == nil && !force {
+			return fmt.Errorf("%s is there already: give another folder with --out, or --force to overwrite it", path)
 		}
 	}
-	probe, err := os.CreateTemp(p.dir, ".ship-setup-")
+	probe, err := os.CreateTemp(dir, ".ship-setup-")
 	if err != nil {
 		return fmt.Errorf("write to the folder: %w", err)
 	}
