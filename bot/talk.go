@@ -1,8 +1,8 @@
 package bot
 
 import (
-	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,24 +144,31 @@ func AnswerElsewhere(s session.State) string {
 	return paragraphs("What was asked of me elsewhere has ended. "+headline(v)+".", work(v), numbers(v))
 }
 
-// AgentAsks is a question of the agent's, which ends a turn.
+// AgentAsks is a question of the agent's, which ends a turn. What can be chosen
+// is left to the platform, unless it has to be explained.
 func AgentAsks(s session.State) string {
 	v := session.ViewOf(s)
-	var question, answer string
-	if v.Outcome != nil {
-		answer = strings.TrimSpace(v.Outcome.Answer)
-		if v.Outcome.Question != nil {
-			question = strings.TrimSpace(v.Outcome.Question.Text)
-		}
+	q := asking(v)
+	if q == nil {
+		return Answer(s)
 	}
+	answer, question := strings.TrimSpace(v.Outcome.Answer), strings.TrimSpace(q.Text)
 	if strings.Contains(answer, question) {
 		question = ""
 	}
-	text := paragraphs(Cut(Neutralise(answer), maxTold), Cut(Neutralise(question), maxWords))
+	text := paragraphs(Cut(Neutralise(answer), maxTold), Cut(Neutralise(question), maxQuestion))
 	if text == "" {
 		text = "I need a decision from you before I can go on."
 	}
-	return paragraphs(text, work(v), numbers(v), "Your answer starts the next turn.")
+	return paragraphs(text, explained(q.Choices), work(v), numbers(v), answerWith(Talking, len(q.Choices) > 0))
+}
+
+// explained lists choices of which not all say themselves what they mean.
+func explained(all []session.Choice) string {
+	if slices.ContainsFunc(all, func(c session.Choice) bool { return c.Label != "" && c.Label != c.Value }) {
+		return choices(all)
+	}
+	return ""
 }
 
 // Settled says in a line how the last turn ended, for when later words have
@@ -237,37 +244,7 @@ func whatNow(v session.View) string {
 	if failed(v) && v.Outcome != nil && strings.Contains(v.Outcome.Say, "`/ship") {
 		return ""
 	}
-	switch ending(v) {
-	case session.Completed:
-		return afterwards(v)
-	case session.Stopped:
-		return "Reply `retry` to go on, or with what to do instead."
-	case session.Stuck:
-		return "Reply with what to try differently, or `retry` to let it try again."
-	case session.TimedOut:
-		return "Reply `retry` to go on from here, or with a smaller task."
-	case session.Stalled:
-		return "Reply `retry` to go on from here."
-	case session.Spent:
-		return fmt.Sprintf("Reply `retry` to go on with a fresh budget, or `budget %d` before that to allow more.", moreThan(v.Usage.USD))
-	case session.Refused:
-		return "Reply `model NAME` to take another model, then `retry`; or put the request differently."
-	case session.Unreachable:
-		return "Reply `retry` in a few minutes, or `model NAME` to take another model."
-	}
-	return "Reply `retry`. If it happens again, whoever runs ship finds the cause in the log under session " + code(string(v.Session)) + "."
-}
-
-func afterwards(v session.View) string {
-	switch {
-	case v.Outcome != nil && v.Outcome.Question != nil:
-		return "I still need your answer to my question."
-	case v.Changed && v.PR != nil && v.PR.Draft:
-		return "Have a look. Reply with what to change, or `ready` to ask for review."
-	case v.Changed:
-		return "Have a look, and reply with what to change if something is missing."
-	}
-	return "Reply with what you expected if something is missing."
+	return nextStep(Talking, v)
 }
 
 // Phrase makes one line of foreign text harmless, at most max bytes of it. It

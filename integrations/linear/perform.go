@@ -11,8 +11,9 @@ import (
 // Performer does Linear's effects. It implements session.Performer, and holds
 // nothing but caches: another process with the same settings does the same.
 type Performer struct {
-	app  *app
-	gate *bot.Gate
+	app   *app
+	gate  *bot.Gate
+	rolls rolls
 }
 
 var _ session.Performer = (*Performer)(nil)
@@ -35,7 +36,7 @@ func (p *Performer) Perform(ctx context.Context, job session.Job) (session.Perfo
 	}
 	done, err := w.do(ctx)
 	if err != nil {
-		return session.Performed{}, fmt.Errorf("%s in linear: %w", job.Effect.Kind, err)
+		return session.Performed{}, w.problem(ctx, fmt.Errorf("%s in linear: %w", job.Effect.Kind, err))
 	}
 	done.Effect = job.Effect.ID
 	return done, nil
@@ -59,6 +60,18 @@ func (w *work) do(ctx context.Context) (session.Performed, error) {
 		return w.admit(ctx)
 	case session.Begin:
 		return session.Performed{}, w.care(ctx)
+	case session.Report:
+		return w.report(ctx)
+	case session.Acknowledge:
+		return session.Performed{}, w.acknowledge(ctx)
+	case session.Say:
+		return session.Performed{}, w.say(ctx)
+	case session.Ask:
+		return session.Performed{}, w.ask(ctx)
+	case session.Answer:
+		return session.Performed{}, w.answer(ctx)
+	case session.Sweep:
+		return session.Performed{}, w.sweep(ctx)
 	default:
 		return session.Performed{}, &session.Problem{
 			Say: "I don't know how to do that in Linear.",

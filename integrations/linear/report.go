@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,18 +50,25 @@ type report struct {
 }
 
 // report shows how far the turn is. After its end there is no activity, since
-// the answer is to be the last: what is left must be shown, then.
+// the answer is to be the last. What there is no room for then must be shown
+// later, so it is owned up to, unless somebody waits for the next turn.
 func (w *work) report(ctx context.Context) (session.Performed, error) {
 	r := &report{work: w, view: session.ViewOf(w.job.State), has: w.remembered(), now: time.Now()}
-	err := r.update(ctx)
-	if !r.over() {
-		err = r.excuse(ctx, err)
-	}
-	if err != nil {
+	digest := r.view.Digest()
+	if err := r.update(ctx); noRoom(err) && ctx.Err() == nil {
+		if r.over() && len(w.job.State.Waiting) == 0 {
+			digest = incomplete(r.view)
+		}
+	} else if err != nil {
 		return session.Performed{}, err
 	}
-	return session.Performed{Ref: r.has.String(), Shown: r.view.Digest()}, nil
+	return session.Performed{Ref: r.has.String(), Shown: digest}, nil
 }
+
+// incomplete is the digest of a view of which a part is not shown yet. It
+// differs from the whole one's, so another report follows, but in nothing that
+// would make that follow at once.
+func incomplete(v session.View) string { return string(v.Phase) + ":" }
 
 // remembered is what was shown last. At a turn's beginning, and after a sweep,
 // nobody is sure of it.
@@ -99,21 +107,26 @@ func (r *report) tolerate(ctx context.Context, err error) error {
 	return nil
 }
 
-// excuse forgives that there was no room for progress.
-func (r *report) excuse(ctx context.Context, err error) error {
+// noRoom: it was the rate.
+func noRoom(err error) bool {
 	var wait *notYet
-	if v, ok := verdictOf(err); ctx.Err() == nil && (errors.As(err, &wait) || ok && v.limited()) {
-		return nil
-	}
-	return err
+	v, ok := verdictOf(err)
+	return errors.As(err, &wait) || ok && v.limited()
 }
 
-// request makes one, at once or not at all, unless it is the last chance.
+// request makes one, now or not at all: others of this session wait behind it.
 func (r *report) request(ctx context.Context, request func(graphql.Client) error) error {
-	if r.over() {
-		return r.call(ctx, Thinking, costWrite, request)
+	return r.try(ctx, r.urgency(), costWrite, request)
+}
+
+// urgency is that of progress until the answer has gone out: it is not to take
+// from what the answer needs.
+func (r *report) urgency() Priority {
+	answers := func(e session.Effect) bool { return e.Kind == session.Answer && e.By == Platform }
+	if !r.over() || slices.ContainsFunc(r.job.State.Pending, answers) {
+		return Moving
 	}
-	return r.try(ctx, Moving, costWrite, request)
+	return Thinking
 }
 
 // links are the addresses that the session leads to.

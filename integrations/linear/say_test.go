@@ -64,7 +64,7 @@ const (
 
 func speeches() map[string]speech {
 	question := completed()
-	question.Question = &session.Question{Text: "Which one?", Choices: []session.Choice{{Label: "Harmless", Value: "the first"}, {Value: "  "}}}
+	question.Question = &session.Question{Text: "Which one?", Choices: []session.Choice{{Label: "Harmless", Value: "the first"}}}
 	return map[string]speech{
 		"the first request": {acknowledged(session.Instruct, ""),
 			[]string{"thought: On it. I read what this is about and look for the right repository, then I begin."}, ql.AgentSessionStatusActive},
@@ -88,7 +88,7 @@ func speeches() map[string]speech {
 		"stuck": {answering(session.Outcome{Ending: session.Stuck, Say: "The same call failed three times.", Answer: "Hm."}, nil),
 			[]string{"error: The same call failed three times. / What was done so far is in draft pull request [#7](https://github.com/acme/widgets/pull/7). / The agent's last words: / > Hm. / `acme/large` · 12 min / Reply with what to try differently, or `retry` to let it try again."}, ql.AgentSessionStatusError},
 		"the agent asks": {answering(question, nil),
-			[]string{"elicitation: The test waits for the server now. / Which one? / " + place + " / " + price + ` / Your answer starts the next turn. select {"options":[{"value":"the first"}]}`}, ql.AgentSessionStatusAwaitinginput},
+			[]string{"elicitation: The test waits for the server now. / Which one? / - `the first`: Harmless / " + place + " / " + price + ` / Reply with one of the choices, or in your own words. select {"options":[{"value":"the first"}]}`}, ql.AgentSessionStatusAwaitinginput},
 		"asked elsewhere": {answering(completed(), func(s *session.State) { s.Turn.Requests[0].Thread = session.Thread{Platform: "github", Key: "x"} }),
 			[]string{"response: What was asked of me elsewhere has ended. Done, draft pull request #7 is up to date. / " + place + " / " + price}, ql.AgentSessionStatusComplete},
 		"mentions": {answering(session.Outcome{Ending: session.Completed, Answer: "Ask @bob, https://linear.app/acme/profiles/bob"}, func(s *session.State) { s.PR, s.Turn.Changed = nil, false }),

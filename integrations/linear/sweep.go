@@ -72,7 +72,7 @@ func (w *work) lastWord(ctx context.Context) (*ql.Activity, error) {
 			return nil, err
 		}
 		for _, a := range page.Nodes {
-			if a.User.Id == self && (last == nil || !a.CreatedAt.Before(last.CreatedAt)) {
+			if a.User.Id == self && (last == nil || follows(a, *last)) {
 				last = &a
 			}
 		}
@@ -82,6 +82,12 @@ func (w *work) lastWord(ctx context.Context) (*ql.Activity, error) {
 		after = page.PageInfo.EndCursor
 	}
 	return last, nil
+}
+
+// follows tells whether a was said after b. Of what was said within the same
+// millisecond an end is taken for the last, for then nothing is to be done.
+func follows(a, b ql.Activity) bool {
+	return a.CreatedAt.After(b.CreatedAt) || a.CreatedAt.Equal(b.CreatedAt) && ends(a.Content.Type)
 }
 
 func (w *work) activities(ctx context.Context, after string) (ql.Activities, error) {
