@@ -44,7 +44,7 @@ type Config struct {
 	Vault  Vault
 	Locker Locker
 	Quota  Quota
-	// Inbox takes what was missed while ship was down.
+	// Inbox takes what was missed while ship was down; only Recover needs it.
 	Inbox session.Inbox
 	// Transport carries every request; nil: http.DefaultTransport.
 	Transport http.RoundTripper
@@ -56,6 +56,10 @@ type Config struct {
 type Integration struct {
 	*Receiver
 	*Performer
+	*Recovery
+	// Pages let admins install the app, by their patterns for http.ServeMux;
+	// nil unless they have to, and PublicURL is known.
+	Pages map[string]http.Handler
 }
 
 // New checks the configuration and returns the integration. It speaks with
@@ -77,9 +81,18 @@ func New(c Config) (*Integration, error) {
 	if err != nil {
 		return nil, err
 	}
-	receiver, err := NewReceiver(ReceiverConfig{Secrets: c.WebhookSecret.Reveal()})
+	receiver, err := NewReceiver(ReceiverConfig{Secrets: c.WebhookSecret.Reveal(), Vault: c.Vault, Tokens: tokens, Logger: c.Logger})
 	if err != nil {
 		return nil, err
 	}
-	return &Integration{Receiver: receiver, Performer: &Performer{app: newApp(c, tokens), gate: c.Gate}}, nil
+	pages, err := installPages(c, tokens)
+	if err != nil {
+		return nil, err
+	}
+	app, rolls := newApp(c, tokens), rolls{c.Vault}
+	return &Integration{
+		Receiver: receiver, Pages: pages,
+		Performer: &Performer{app: app, gate: c.Gate, rolls: rolls},
+		Recovery:  newRecovery(app, rolls, c.Inbox),
+	}, nil
 }

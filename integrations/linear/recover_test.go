@@ -364,39 +364,6 @@ func TestRecoverInstalled(t *testing.T) {
 	o.recovers(0) // as between the two writes of Keep
 }
 
-// TestMention: Linear names the comment at the top of a thread, which need not
-// be the one that mentions us.
-func TestMention(t *testing.T) {
-	t.Parallel()
-	says := func(id, by, under string) ql.Comment {
-		c := ql.Comment{Id: id, Body: id + " by " + by}
-		if by != "" {
-			c.User = &ql.Author{Id: by}
-		}
-		if under != "" {
-			c.Parent = &ql.CommentReference{Id: under}
-		}
-		return c
-	}
-	for name, tt := range map[string]struct {
-		comments []ql.Comment
-		want     string
-	}{
-		"their own":          {[]ql.Comment{says("x", "bob", ""), says("c", "ada", "")}, "c by ada"},
-		"an answer":          {[]ql.Comment{says("c", "ada", "top")}, "c by ada"},
-		"answered by others": {[]ql.Comment{says("c", "ada", ""), says("x", "bob", "c")}, "c by ada"},
-		"of somebody else":   {[]ql.Comment{says("c", "bob", "")}, ""},
-		"of Linear's":        {[]ql.Comment{says("c", "", "")}, ""},
-		"above the mention":  {[]ql.Comment{says("m", "ada", "c"), says("c", "ada", "")}, ""},
-		"long ago":           {[]ql.Comment{says("m", "ada", "c")}, ""},
-		"none":               {nil, ""},
-	} {
-		if got := mention(tt.comments, "c", "ada"); got != tt.want {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-}
-
 func TestRecoverEnds(t *testing.T) {
 	t.Parallel()
 	o := newOutage(t)
