@@ -47,17 +47,13 @@ const (
 // complexity in an hour.
 var limits = [2]int64{5_000, 2_000_000}
 
-// ErrCoalesced: the same is waiting already, and will say this as well.
-var ErrCoalesced = errors.New("the same is waiting already")
-
 // Governor shares out what Linear lets each credential do, among all that want
 // to and over all gateways. It is safe for concurrent use.
 type Governor struct {
 	quota Quota
 
-	mu      sync.Mutex
-	turns   map[turn]chan struct{} // guarded by mu
-	waiting map[string]struct{}    // guarded by mu
+	mu    sync.Mutex
+	turns map[turn]chan struct{} // guarded by mu
 }
 
 // turn is what waits in one line: whoever is at its head asks the quota, and
@@ -69,7 +65,7 @@ type turn struct {
 
 // NewGovernor returns a governor over a quota.
 func NewGovernor(q Quota) *Governor {
-	return &Governor{quota: q, turns: make(map[turn]chan struct{}), waiting: make(map[string]struct{})}
+	return &Governor{quota: q, turns: make(map[turn]chan struct{})}
 }
 
 // Acquire returns when a request of a cost, in points of complexity, may be
@@ -101,8 +97,9 @@ func (g *Governor) Acquire(ctx context.Context, credential string, p Priority, c
 	}
 }
 
-// Try is Acquire for what is not worth waiting for: it takes a request's share
-// now, or tells how long it would be until it can be had and takes nothing.
+// Try is Acquire for what is not worth waiting for, such as progress, of which
+// only the newest counts: it takes a request's share now, or tells how long it
+// would be until it can be had and takes nothing.
 func (g *Governor) Try(ctx context.Context, credential string, p Priority, cost int) (wait time.Duration, err error) {
 	if err := check(p, cost); err != nil {
 		return 0, err
@@ -130,27 +127,6 @@ func (g *Governor) line(t turn) chan struct{} {
 		g.turns[t] = line
 	}
 	return line
-}
-
-// Coalesce is Acquire for progress, of which only the newest counts. While one
-// waits under a key, such as the session's id, others return ErrCoalesced at
-// once: whoever waits makes up what it says when its turn has come, and so
-// says theirs. It keeps its place in the line, however often there is news.
-func (g *Governor) Coalesce(ctx context.Context, credential, key string, cost int) error {
-	key = credential + "\x00" + key
-	g.mu.Lock()
-	_, waits := g.waiting[key]
-	g.waiting[key] = struct{}{}
-	g.mu.Unlock()
-	if waits {
-		return ErrCoalesced
-	}
-	defer func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		delete(g.waiting, key)
-	}()
-	return g.Acquire(ctx, credential, Moving, cost)
 }
 
 // Observe learns from the header of an answer, and from its status as
