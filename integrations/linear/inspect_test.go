@@ -106,3 +106,28 @@ func TestVisitIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestScopes: however Linear writes them.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][]string{
+		`{"access_token":"t","scope":"write read"}`:               {"read", "write"},
+		`{"access_token":"t","scope":"write,read"}`:               {"read", "write"},
+		`{"access_token":"t","scope":["write","read"]}`:           {"read", "write"},
+		`{"access_token":"t","scope":["app:assignable read", 7]}`: {"app:assignable", "read"},
+		`{"access_token":"t","scope":{"a":1}}`:                    nil,
+		`{"access_token":"t","scope":null}`:                       nil,
+		`{"access_token":"t"}`:                                    nil,
+	} {
+		g, err := granted([]byte(body))
+		if diff := cmp.Diff(want, g.Scopes); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", body, err, diff)
+		}
+	}
+	if got := LackingScopes([]string{"read", "write", "more"}); !cmp.Equal(got, []string{"app:assignable", "app:mentionable"}) {
+		t.Errorf("lacking: %v", got)
+	}
+	if got := LackingScopes(scopesOf(scopes)); len(got) != 0 {
+		t.Errorf("lacking: %v", got)
+	}
+}

@@ -185,4 +185,3 @@ func (s *shelter) token() string {
 	}
 	return token
 }
-

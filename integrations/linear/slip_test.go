@@ -13,7 +13,7 @@ func FuzzSlip(f *testing.F) {
 		f.Fatal(err)
 	}
 	at := time.Unix(1_800_000_000, 0)
-	genuine, err := n.sign(kindState, newSlip(at.Add(time.Hour)), "bound")
+	genuine, err := n.sign(kindState, slip{ID: "A", Until: at.Add(time.Hour).Unix()}, "bound")
 	if err != nil {
 		f.Fatal(err)
 	}
