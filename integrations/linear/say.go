@@ -52,7 +52,7 @@ func (w *work) create(ctx context.Context, u utterance) error {
 	switch {
 	case lookErr != nil:
 		return fmt.Errorf("look whether it is there: %w", lookErr)
-	case there:
+	case there, u.ephemeral && w.job.Repeat: // what made way for another may not be found
 		return nil
 	}
 	return err

@@ -141,6 +141,22 @@ func TestSpeechOnce(t *testing.T) {
 	}
 }
 
+// TestPassingWordsMayBeGone: what made way for something else was said, all the
+// same.
+func TestPassingWordsMayBeGone(t *testing.T) {
+	t.Parallel()
+	for kind, repeated := range map[session.EffectKind]bool{session.Acknowledge: true, session.Say: false} {
+		s := newStage(t, lineartest.Options{})
+		j := saying(kind, "Hello.", func(_ *stage, j *session.Job) { j.Effect.Ref = "a/c" })(s)
+		s.do(j)
+		s.Inject(lineartest.Failing("ReadActivity", http.StatusOK, "INPUT_ERROR", "Entity not found: AgentActivity"))
+		j.Repeat = true
+		if _, err := s.performer.Perform(t.Context(), j); repeated != (err == nil) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 // TestChoicesAreWrittenOut where Linear does not take them.
 func TestChoicesAreWrittenOut(t *testing.T) {
 	t.Parallel()
