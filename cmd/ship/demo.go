@@ -22,6 +22,7 @@ import (
 	"ship/integrations/github"
 	"ship/integrations/github/githubtest"
 	"ship/integrations/linear"
+	"ship/integrations/linear/lineartest"
 	"ship/sandbox/agent/modeltest"
 	"ship/session"
 	"ship/session/memory"
@@ -29,7 +30,8 @@ import (
 
 const (
 	demoRepo   = "acme/prices"
-	demoPerson = "mona"
+	demoPerson = "ada"
+	demoTeam   = "SHOP"
 	demoModel  = "stand-in/scripted"
 	demoSecret = "demo-webhook-secret"
 	demoLimit  = 10 * time.Minute
@@ -40,9 +42,10 @@ func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a request become a pull request, without any account",
-		Long: `Runs the whole road on this machine: a stand-in for GitHub and its git host on
-loopback, a signed webhook, a real coding agent (OpenCode) in an isolated box,
-a real git push, a draft pull request and a settled check.
+		Long: `Runs the whole road on this machine: an issue is assigned in a stand-in for
+Linear, whose signed webhook sets a real coding agent (OpenCode) to work in an
+isolated box; a real git push to a stand-in for GitHub, a draft pull request and
+a settled check follow, and the session in Linear tells of it all.
 
 The model is a script that says so, unless --model names one that the settings
 have (ship.yaml or SHIP_MODELS_…); then the same run asks a real model.`,
@@ -71,8 +74,12 @@ type stage struct {
 	demoOptions
 	dir    string
 	host   *githubtest.Server
+	linear *lineartest.Server
 	model  *http.Server
-	issue  int
+	// issue is named as in Linear, and session is the agent session there.
+	issue, session string
+	// before is the issue's state when it was assigned.
+	before string
 	script *modeltest.Server
 	// settings are those of the ship that runs in it.
 	settings Settings
@@ -102,7 +109,13 @@ func setStage(o demoOptions) (*stage, error) {
 		return s, err
 	}
 	s.host.SetPermission(demoRepo, demoPerson, "write")
-	s.issue = s.host.CreateIssue(demoRepo, demoPerson, "Discounts are off by one cent", sampleIssue)
+	if s.linear, err = lineartest.New(lineartest.Options{}); err != nil {
+		return s, err
+	}
+	s.linear.CreateTeam(demoTeam, "Shop")
+	s.issue = s.linear.CreateIssue(lineartest.Issue{
+		Team: demoTeam, Title: "Discounts are off by one cent", Description: sampleIssue, Creator: demoPerson,
+	})
 	return s, s.configure()
 }
 
@@ -120,6 +133,12 @@ func (s *stage) configure() error {
 		AppID: 4242, PrivateKey: config.NewSecret(s.host.PrivateKey()), WebhookSecret: config.NewSecrets(demoSecret),
 		APIURL: s.host.APIURL(), WebURL: s.host.URL,
 	}
+	s.settings.Linear = linear.Settings{
+		ClientID: s.linear.ClientID(), ClientSecret: config.NewSecret(s.linear.ClientSecret()), WebhookSecret: config.NewSecrets(demoSecret),
+		APIURL: s.linear.APIURL(), TokenURL: s.linear.TokenURL(),
+	}
+	s.settings.Routes.Teams = map[string]string{demoTeam: demoRepo}
+	s.settings.Access.People = map[string]string{demoPerson + "@acme.example": demoPerson}
 	return os.MkdirAll(s.settings.DataDir, 0o700)
 }
 
@@ -159,6 +178,9 @@ func (s *stage) clear(ctx context.Context) error {
 	}
 	if s.model != nil {
 		errs = append(errs, s.model.Close())
+	}
+	if s.linear != nil {
+		errs = append(errs, s.linear.Close())
 	}
 	if s.host != nil {
 		errs = append(errs, s.host.Close())

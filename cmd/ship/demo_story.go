@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"ship/integrations/github/githubtest"
+	"ship/graphql/linear"
+	"ship/integrations/linear/lineartest"
 	"ship/sandbox/agent/modeltest"
 	"ship/session"
 )
@@ -86,7 +88,7 @@ func (s *stage) opening() {
 	if s.script == nil {
 		model = s.settings.Agent.Model
 	}
-	fmt.Fprintf(s.out, "  stand-ins   GitHub and its git host, on %s\n", s.host.URL)
+	fmt.Fprintf(s.out, "  stand-ins   Linear on %s; GitHub and its git host on %s\n", s.linear.URL, s.host.URL)
 	fmt.Fprintf(s.out, "  real        the gateway, OpenCode in an isolated box, git, the signed webhook\n")
 	fmt.Fprintf(s.out, "  model       %s\n", model)
 	fmt.Fprintf(s.out, "  sandbox     %s\n\n", isolationOf(s.settings))
@@ -101,9 +103,11 @@ func isolationOf(s Settings) string {
 
 // tell delivers the request and prints what people would see, until the end.
 func (s *stage) tell(ctx context.Context, store session.Archive, url string) error {
-	d := s.host.IssueComment(demoRepo, s.issue, demoPerson, "/ship fix the failing test").Sign(demoSecret)
-	s.line("@"+demoPerson, "comments on "+demoRepo+fmt.Sprintf("#%d: ", s.issue)+"/ship fix the failing test")
-	status, err := githubtest.Deliver(ctx, url+"/webhooks/github", d)
+	s.before = s.linear.Issue(s.issue).State
+	id, d := s.linear.Delegate(s.issue, demoPerson)
+	s.session = id
+	s.line("@"+demoPerson, "assigns "+s.issue+" to ship in Linear: Discounts are off by one cent")
+	status, err := lineartest.Deliver(ctx, url+"/webhooks/linear", d.Sign(demoSecret))
 	if err != nil {
 		return err
 	}
@@ -119,13 +123,14 @@ func (s *stage) tell(ctx context.Context, store session.Archive, url string) err
 func (s *stage) follow(ctx context.Context, store session.Archive) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	watch := watcher{stage: s}
+	watch := watcher{stage: s, state: s.before}
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
+		watch.listen()
 		ids, err := store.Sessions(ctx)
 		if err != nil {
 			return err
@@ -136,6 +141,7 @@ func (s *stage) follow(ctx context.Context, store session.Archive) error {
 				return err
 			}
 			if watch.see(state) {
+				watch.listen()
 				return nil
 			}
 		}
@@ -156,8 +162,46 @@ type watcher struct {
 	phase session.Phase
 	doing string
 	steps []string
-	todos string
-	seen  bool
+	plan  string
+	heard int
+	state string
+}
+
+// listen prints what was said in the agent session since the last time, and
+// what became of the issue.
+func (w *watcher) listen() {
+	said := w.linear.Session(w.session)
+	for _, a := range said.Activities[w.heard:] {
+		if a.By != demoPerson {
+			w.line("Linear", activityLine(a))
+		}
+	}
+	w.heard = len(said.Activities)
+	if plan := planLine(said.Plan); plan != w.plan {
+		w.plan = plan
+		w.line("Linear", "plan      "+plan)
+	}
+	if now := w.linear.Issue(w.issue).State; now != w.state {
+		w.line("Linear", "issue     "+w.issue+" is "+now)
+		w.state = now
+	}
+}
+
+func activityLine(a lineartest.Activity) string {
+	text := a.Content.Body
+	if a.Content.Type == linear.TypeAction {
+		text = a.Content.Action + " " + a.Content.Parameter
+	}
+	return fmt.Sprintf("%-9s %s", a.Content.Type, shorten(text, 100))
+}
+
+func planLine(plan linear.Plan) string {
+	marks := map[linear.StepStatus]string{linear.StepCompleted: "✓", linear.StepInProgress: "▸"}
+	var b strings.Builder
+	for _, step := range plan {
+		fmt.Fprintf(&b, "%s %s  ", cmp.Or(marks[step.Status], "·"), step.Content)
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // see prints the news and tells whether the story is over.
@@ -166,10 +210,6 @@ func (w *watcher) see(s session.State) bool {
 		return false
 	}
 	v := session.ViewOf(s)
-	if !w.seen {
-		w.seen = true
-		w.line("👀", "seen by ship; session "+string(s.ID))
-	}
 	if v.Doing != "" && v.Doing != w.doing && v.Phase == session.PhasePreparing {
 		w.line("box", v.Doing)
 		w.doing = v.Doing
@@ -180,7 +220,6 @@ func (w *watcher) see(s session.State) bool {
 			w.line("ship", words)
 		}
 	}
-	w.plan(v.Todos)
 	w.newSteps(v.Steps)
 	return s.Turn.Told
 }
@@ -189,21 +228,6 @@ var phaseWords = map[session.Phase]string{
 	session.PhaseWorking:    "the agent works",
 	session.PhasePublishing: "commits and pushes through the git proxy",
 	session.PhaseEnded:      "settles the check and has the last word",
-}
-
-func (w *watcher) plan(todos []session.Todo) {
-	var b strings.Builder
-	for _, t := range todos {
-		mark := map[string]string{"completed": "✓", "in_progress": "▸"}[t.Status]
-		if mark == "" {
-			mark = "·"
-		}
-		fmt.Fprintf(&b, "  %s %s", mark, t.Text)
-	}
-	if b.String() != w.todos && len(todos) > 0 {
-		w.todos = b.String()
-		w.line("plan", strings.TrimSpace(w.todos))
-	}
 }
 
 func (w *watcher) newSteps(steps []string) {
@@ -227,15 +251,10 @@ func overlap(old, next []string) int {
 	return 0
 }
 
-// ending shows what is left on the code host.
+// ending shows what is left in Linear and on the code host.
 func (s *stage) ending() error {
+	s.lastWord()
 	prs := s.host.PullRequests(demoRepo)
-	for _, c := range s.host.Comments(demoRepo, s.issue) {
-		if strings.HasSuffix(c.Author, "[bot]") {
-			s.title("The status comment on the issue")
-			fmt.Fprintln(s.out, indent(c.Body))
-		}
-	}
 	if len(prs) == 0 {
 		return errors.New("no pull request was opened; --verbose shows the log")
 	}
@@ -252,6 +271,20 @@ func (s *stage) ending() error {
 	}
 	fmt.Fprintln(s.out, s.colored(diff))
 	return nil
+}
+
+// lastWord shows how the session in Linear ended.
+func (s *stage) lastWord() {
+	said, issue := s.linear.Session(s.session), s.linear.Issue(s.issue)
+	s.title(fmt.Sprintf("The session in Linear: %s; %s is %s", said.Status, s.issue, issue.State))
+	for _, a := range said.Activities {
+		if a.Content.Type == linear.TypeResponse || a.Content.Type == linear.TypeError {
+			fmt.Fprintln(s.out, indent(a.Content.Body))
+		}
+	}
+	for _, a := range issue.Attachments {
+		fmt.Fprintf(s.out, "  attached: %s %s\n\n", a.Title, a.URL)
+	}
 }
 
 func indent(text string) string {

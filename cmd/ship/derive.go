@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ship/bot"
+	"ship/config"
 	"ship/integrations"
 	"ship/sandbox/agent"
 	"ship/sandbox/broker"
@@ -100,7 +101,10 @@ func first(name string, names []string) []string {
 
 // secrets are all that must never leave this process in a text.
 func (s Settings) secrets() []string {
-	out := append([]string{s.GitHub.PrivateKey.Reveal(), s.Redis.URL.Reveal()}, s.GitHub.WebhookSecret.Reveal()...)
+	out := []string{s.GitHub.PrivateKey.Reveal(), s.Redis.URL.Reveal(), s.Linear.ClientSecret.Reveal()}
+	for _, list := range []config.Secrets{s.GitHub.WebhookSecret, s.Linear.WebhookSecret, s.Linear.TokenKey} {
+		out = append(out, list.Reveal()...)
+	}
 	out = append(append(out, s.Linear.ClientSecret.Reveal()), append(s.Linear.WebhookSecret.Reveal(), s.Linear.TokenKey.Reveal()...)...)
 	for _, p := range s.Models {
 		out = append(out, p.APIKey.Reveal())

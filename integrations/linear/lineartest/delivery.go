@@ -31,6 +31,14 @@ func (d Delivery) Sign(secret string) Delivery {
 // ID of the delivery, which differs even between two that tell the same.
 func (d Delivery) ID() string { return d.Header.Get("Linear-Delivery") }
 
+// Again is a delivery that tells the same under another id, as when two webhooks
+// are set up.
+func (d Delivery) Again() Delivery {
+	header := d.Header.Clone()
+	header.Set("Linear-Delivery", newID())
+	return Delivery{Header: header, Body: d.Body}
+}
+
 // Deliver posts a delivery and returns the status of the answer.
 func Deliver(ctx context.Context, url string, d Delivery) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(d.Body))
