@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,10 @@ type Repositories interface {
 
 // Rights is what the code host knows of people.
 type Rights interface {
-	// May tells whether somebody may command ship in a repository.
-	May(ctx context.Context, repo session.Repo, login string) (bool, error)
+	// May tells whether somebody may command ship in a repository, and who that
+	// is there. Email is the one under which the code host credits them, which
+	// gives no other away; it may be empty.
+	May(ctx context.Context, repo session.Repo, login string) (who session.Person, may bool, err error)
 	// Login returns who owns an e-mail address, as the code host verified it;
 	// empty when it knows nobody by that, or does not tell.
 	Login(ctx context.Context, repo session.Repo, email string) (string, error)
@@ -115,10 +118,11 @@ func (g *Gate) identify(ctx context.Context, who Asker, repo session.Repo) (Pass
 	p := Passage{By: who.person(login), Repo: repo}
 	switch {
 	case login != "":
-		may, err := g.Rights.May(ctx, repo, login)
+		known, may, err := g.Rights.May(ctx, repo, login)
 		if err != nil {
 			return Passage{}, fmt.Errorf("ask for the rights of a person: %w", err)
 		}
+		p.By = session.Person{Login: cmp.Or(known.Login, login), Name: cmp.Or(known.Name, who.Name), Email: known.Email}
 		if !may {
 			p.Stranger, p.Refusal = true, fmt.Sprintf("Sorry, %s may not command me in %s; somebody who may can repeat the request, or a maintainer can give more access there.", code(clip(login, 60)), code(clip(repo.Name, 141)))
 		}

@@ -43,8 +43,8 @@ func (f *forge) HasBranch(_ context.Context, _ session.Repo, branch string) (boo
 	return f.branches[branch], f.ask("branch")
 }
 
-func (f *forge) May(_ context.Context, repo session.Repo, login string) (bool, error) {
-	return f.may[login+" "+repo.Name], f.ask("may")
+func (f *forge) May(_ context.Context, repo session.Repo, login string) (session.Person, bool, error) {
+	return session.Person{}, f.may[login+" "+repo.Name], f.ask("may")
 }
 
 func (f *forge) Login(_ context.Context, _ session.Repo, email string) (string, error) {
@@ -126,7 +126,7 @@ func TestPass(t *testing.T) {
 	t.Parallel()
 	repo := session.Repo{Platform: "github", Name: "acme/api", Key: "k:acme/api"}
 	by := func(login string) session.Person {
-		return session.Person{Login: login, Name: ada.Name, Email: ada.Email}
+		return session.Person{Login: login, Name: ada.Name}
 	}
 	people := func(key, login string) PeopleSettings {
 		return PeopleSettings{People: map[string]string{"x@example.com": "mallory", key: login}, Unmatched: "refuse"}

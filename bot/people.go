@@ -67,17 +67,17 @@ var email = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'*+/=?^_{|}~-]{1,64}@(?:[A-Za-z
 func validEmail(s string) bool { return len(s) <= 254 && email.MatchString(s) }
 
 // person is somebody with their login, or with what to call them without one.
+// The address stays behind: in the commits that they are named in, everybody
+// could read it.
 func (a Asker) person(login string) session.Person {
 	if login == "" {
 		login = a.called()
 	}
-	return session.Person{Login: login, Name: a.Name, Email: a.Email}
+	return session.Person{Login: login, Name: a.Name}
 }
 
 // stranger is somebody who got no further: told apart by account.
-func (a Asker) stranger() session.Person {
-	return session.Person{Login: a.ID, Name: a.Name, Email: a.Email}
-}
+func (a Asker) stranger() session.Person { return session.Person{Login: a.ID, Name: a.Name} }
 
 // called is a readable name that can be nobody's login.
 func (a Asker) called() string {

@@ -40,6 +40,8 @@ func sentence(facts []string) string {
 // headline says the state in a few words, without a full stop.
 func headline(v session.View) string {
 	switch v.Phase {
+	case session.PhaseAsking:
+		return "Waiting to hear which repository is meant"
 	case session.PhaseQueued:
 		return queued(v.Place)
 	case session.PhasePreparing:

@@ -62,6 +62,9 @@ type Performed struct {
 	Published *Published `json:"pu,omitempty"` // Publish
 	// PR is what Open found or made, or what MarkReady left.
 	PR *PullRequest `json:"pq,omitempty"`
+	// Thread is where people speak about the pull request that Open found or
+	// made, if they do not do that where the session began.
+	Thread *Thread `json:"th,omitempty"`
 	// Ref is the platform's id of what was posted (a comment, a check run).
 	Ref string `json:"rf,omitempty"`
 	// Shown is the digest of the view that a Report put on the platform.

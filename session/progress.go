@@ -159,6 +159,9 @@ func (n *step) advance(e Effect, p Performed) {
 		if p.PR != nil {
 			n.PR = p.PR
 		}
+		if p.Thread != nil {
+			n.voice(Request{Thread: *p.Thread}, false)
+		}
 		n.finish()
 	}
 }

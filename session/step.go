@@ -247,7 +247,8 @@ func (n *step) voice(r Request, talks bool) {
 	}
 	v := &n.Threads[i]
 	v.Talks = talks
-	if v.Talks && r.At.After(v.Heard) {
+	heard := r.Verb == Instruct || r.Verb == Finish || r.Verb == Retry // the agent gets to see what came before
+	if v.Talks && heard && r.At.After(v.Heard) {
 		v.Heard = r.At
 	}
 }

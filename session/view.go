@@ -13,6 +13,8 @@ type Phase string
 
 // The phases that people see.
 const (
+	// PhaseAsking: a question has to be answered before anything begins.
+	PhaseAsking     Phase = "asking"
 	PhaseQueued     Phase = "queued"
 	PhasePreparing  Phase = "preparing"
 	PhaseWorking    Phase = "working"
@@ -55,6 +57,10 @@ func ViewOf(s State) View {
 		Repo: s.Repo.Name, Base: s.Base, Branch: s.Branch, Head: s.Head, PR: s.PR,
 	}
 	t := s.Turn
+	if s.Asking != nil && !s.busy() {
+		v.Phase = PhaseAsking
+		return v
+	}
 	if t == nil {
 		return v
 	}

@@ -134,16 +134,20 @@ func (in *installation) hasBranch(ctx context.Context, r repo, branch string) (b
 
 // May tells whether somebody may command ship in a repository: the same answer
 // as for a command that is given on GitHub.
-func (h *Host) May(ctx context.Context, repository session.Repo, login string) (bool, error) {
+func (h *Host) May(ctx context.Context, repository session.Repo, login string) (who session.Person, may bool, err error) {
 	r, err := parseRepo(repository.Key)
 	if err != nil {
-		return false, unusable(err)
+		return session.Person{}, false, unusable(err)
 	}
-	who, err := h.people.standing(ctx, r, login)
+	got, err := h.people.standing(ctx, r, login)
 	if err != nil {
-		return false, h.app.problem(ctx, r, fmt.Errorf("ask for a person's rights in %s: %w", r.fullName(), err))
+		return session.Person{}, false, h.app.problem(ctx, r, fmt.Errorf("ask for a person's rights in %s: %w", r.fullName(), err))
 	}
-	return who.may, nil
+	who = session.Person{Login: got.login, Name: got.name}
+	if got.login != "" && got.id > 0 {
+		who.Email = fmt.Sprintf("%d+%s@%s", got.id, got.login, h.noreply)
+	}
+	return who, got.may, nil
 }
 
 // reach returns a repository and the clients that act on it.

@@ -119,8 +119,12 @@ func TestMay(t *testing.T) {
 			w.SetPermission(widgets, login, level)
 		}
 		for login, may := range want {
-			if got, err := w.May(t.Context(), w.repo().session(), login); err != nil || got != may {
+			who, got, err := w.May(t.Context(), w.repo().session(), login)
+			if err != nil || got != may {
 				t.Errorf("%s for %q: %t, %v", level, login, got, err)
+			}
+			if want := fmt.Sprintf("%d+%s@users.noreply.127.0.0.1", w.UserID(login), login); may && who.Email != want {
+				t.Errorf("%s is credited as %q, want %q", login, who.Email, want)
 			}
 		}
 		before := w.Calls(permissionRoute)
@@ -137,17 +141,17 @@ func TestMayInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.Inject(githubtest.Fault{Route: permissionRoute, Status: 503})
-	_, err := w.May(t.Context(), w.repo().session(), "alice")
+	_, _, err := w.May(t.Context(), w.repo().session(), "alice")
 	if p := problem(t, err); !p.Again {
 		t.Errorf("%+v", p)
 	}
-	_, err = w.May(t.Context(), session.Repo{Key: "T1/C1"}, "alice")
+	_, _, err = w.May(t.Context(), session.Repo{Key: "T1/C1"}, "alice")
 	problem(t, err)
 	w.Suspend("acme", true)
 	w.ExpireTokens()
-	_, err = w.May(t.Context(), w.repo().session(), "bob")
+	_, _, err = w.May(t.Context(), w.repo().session(), "bob")
 	for range 2 { // the first answer is about the token
-		_, err = w.May(t.Context(), w.repo().session(), "bob")
+		_, _, err = w.May(t.Context(), w.repo().session(), "bob")
 	}
 	if p := problem(t, err); !strings.Contains(p.Say, "suspended") {
 		t.Errorf("%+v", p)

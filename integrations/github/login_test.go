@@ -125,7 +125,7 @@ func TestLoginInTrouble(t *testing.T) {
 		if got := w.login("carol@example.com"); got != "" {
 			t.Errorf("%s: got %q", name, got)
 		}
-		if may, err := w.May(t.Context(), w.repo().session(), "alice"); err != nil || !may {
+		if _, may, err := w.May(t.Context(), w.repo().session(), "alice"); err != nil || !may {
 			t.Errorf("%s: the rest is held up: %v", name, err)
 		}
 		// Another process, which was not told to wait, finds her.

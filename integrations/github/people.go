@@ -40,6 +40,8 @@ func newPeople(c Config, a *app) *people {
 // standing is what a person may do in a repository, and what they are called.
 type standing struct {
 	may   bool
+	id    int64
+	login string
 	name  string
 	until time.Time
 }
@@ -65,7 +67,8 @@ func (p *people) standing(ctx context.Context, r repo, login string) (standing, 
 	if err != nil {
 		return standing{}, err
 	}
-	got := standing{name: level.GetUser().GetName(), until: time.Now().Add(permissionKept)}
+	who := level.GetUser()
+	got := standing{id: who.GetID(), login: who.GetLogin(), name: who.GetName(), until: time.Now().Add(permissionKept)}
 	got.may = level.GetPermission() == "admin" || level.GetPermission() == p.permission
 	p.known.Add(key, got)
 	return got, nil

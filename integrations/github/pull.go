@@ -25,7 +25,7 @@ const maxTitle = 256
 func (w *work) open(ctx context.Context) (session.Performed, error) {
 	found, err := w.findPull(ctx)
 	if err != nil || found != nil {
-		return session.Performed{PR: found}, err
+		return w.opened(found), err
 	}
 	made, err := w.makePull(ctx, true)
 	if says(err, "draft pull requests are not supported") {
@@ -37,7 +37,18 @@ func (w *work) open(ctx context.Context) (session.Performed, error) {
 	if err != nil {
 		return session.Performed{}, w.notOpened(err)
 	}
-	return session.Performed{PR: made}, nil
+	return w.opened(made), nil
+}
+
+// opened: people who read the pull request are told there how it goes, unless
+// the issue beside it tells them already.
+func (w *work) opened(p *session.PullRequest) session.Performed {
+	done := session.Performed{PR: p}
+	if w.guest() && p != nil {
+		t := thread{repo: w.repo, number: p.Number, pull: true}.session()
+		done.Thread = &t
+	}
+	return done
 }
 
 func (w *work) findPull(ctx context.Context) (*session.PullRequest, error) {

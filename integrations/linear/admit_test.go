@@ -26,7 +26,7 @@ func TestAdmitCreated(t *testing.T) {
 		t.Errorf("origin: %+v", a.Origin)
 	}
 	want := session.Admission{
-		Talks: true, By: session.Person{Login: "ada-gh", Name: "Ada", Email: "ada@acme.example"},
+		Talks: true, By: session.Person{Login: "ada-gh", Name: "Ada", Email: "ada-gh@users.noreply.github.example"},
 		Repo: session.Repo{Platform: "github", Name: "acme/widgets", Key: "key of acme/widgets"}, Base: "main",
 		Title: "ENG-1: Login test is flaky", Context: a.Context, Origin: &session.Origin{Name: "ENG-1", URL: a.Origin.URL},
 	}

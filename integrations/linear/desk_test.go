@@ -48,8 +48,8 @@ func (h *host) HasBranch(_ context.Context, _ session.Repo, branch string) (bool
 	return branch == "main" || branch == "release", nil
 }
 
-func (h *host) May(_ context.Context, repo session.Repo, login string) (bool, error) {
-	return h.may[login+" "+repo.Name], nil
+func (h *host) May(_ context.Context, repo session.Repo, login string) (session.Person, bool, error) {
+	return session.Person{Email: login + "@users.noreply.github.example"}, h.may[login+" "+repo.Name], nil
 }
 
 func (h *host) Login(_ context.Context, _ session.Repo, email string) (string, error) {
