@@ -43,7 +43,9 @@ func (p *Provider) tryLock(id string) (unlock func(), locked bool, err error) {
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
-		return func() { _ = file.Close() }, true, nil
+		// Closing the file alone would leave the lock with a program that this
+		// process is just starting, until that runs.
+		return func() { _ = unix.Flock(int(file.Fd()), unix.LOCK_UN); _ = file.Close() }, true, nil
 	}
 	_ = file.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {

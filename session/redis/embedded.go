@@ -45,7 +45,7 @@ func socketOf(dir string) string { return filepath.Join(dir, "redis.sock") }
 type Server struct {
 	dir     string
 	log     *slog.Logger
-	lock    *os.File    // held while this gateway lives
+	lock    *os.File    // held while this gateway lives; see unlock
 	process *os.Process // of the server
 	exited  chan struct{}
 	state   string // how it ended, set before exited is closed
@@ -106,7 +106,7 @@ func (s *Server) start(ctx context.Context) (err error) {
 		return errInUse
 	}
 	if err := s.obtain(ctx); err != nil {
-		return errors.Join(err, s.lock.Close())
+		return errors.Join(err, unlock(s.lock))
 	}
 	return nil
 }
@@ -147,6 +147,12 @@ func tryLock(path string) (*os.File, error) {
 		return nil, nil
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// unlock gives a lock back at once. Closing the file alone would leave it with a
+// program that this process is just starting, until that runs.
+func unlock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
 }
 
 // launch starts a server that inherits the lock, and waits for it.
@@ -272,11 +278,11 @@ func (s *Server) watch(lock *os.File) {
 	for errors.Is(syscall.Flock(int(lock.Fd()), syscall.LOCK_EX), syscall.EINTR) {
 		continue // a signal for us came in between
 	}
-	_ = lock.Close() // gives the lock back
+	_ = unlock(lock) // there is nobody to tell
 }
 
 // shutdown ends the server and gives the directory back.
-func (s *Server) shutdown() error { return errors.Join(s.end(), s.lock.Close()) }
+func (s *Server) shutdown() error { return errors.Join(s.end(), unlock(s.lock)) }
 
 func (s *Server) end() error {
 	select {
