@@ -252,7 +252,7 @@ func stub(t *testing.T, h http.HandlerFunc) *bench {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	return newBench(t, Config{GitURL: srv.URL, Credentials: fixed{user: "u", password: password}, IdleTimeout: 5 * time.Second})
+	return newBench(t, Config{GitURL: srv.URL, Credentials: fixed{user: "u", password: password}, IdleTimeout: time.Minute})
 }
 
 const refsPath = "/broker/git/octo/widgets.git/info/refs?service=git-upload-pack"

@@ -434,7 +434,7 @@ func TestHangingUpstream(t *testing.T) {
 func TestSilentStreamIsCut(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	b := newBench(t, Config{IdleTimeout: 200 * time.Millisecond, Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
+	b := newBench(t, Config{IdleTimeout: 2 * time.Second, Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n")

@@ -229,9 +229,7 @@ func TestCheck(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PATH", dir)
 			if script != "" {
-				if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte(script), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				writeProgram(t, filepath.Join(dir, "bwrap"), script)
 			}
 			p := open(t, local.Config{})
 			err := p.Check(t.Context())
@@ -259,9 +257,7 @@ func TestOldBubblewrap(t *testing.T) {
 	}
 	old := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in *--disable-userns*) echo 'unknown option' >&2; exit 1;; esac\nexec " + bwrap + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(old, "bwrap"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, filepath.Join(old, "bwrap"), script)
 	t.Setenv("PATH", old+":"+os.Getenv("PATH"))
 	var said strings.Builder
 	p := open(t, local.Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
@@ -285,9 +281,7 @@ func TestCreateFails(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "guest")
 	// Good enough for the check, and no guest after that.
 	text := "#!/bin/sh\ncase \"$*\" in *-check*) exit 0;; esac\necho 'a plain reason' >&2\nexit 1\n"
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, script, text)
 	p := open(t, local.Config{Dir: dir, Guest: script})
 	_, err := p.Create(t.Context(), sandbox.Spec{Key: "k", TTL: time.Minute})
 	if err == nil || !strings.Contains(err.Error(), "a plain reason") {
@@ -304,9 +298,7 @@ func TestCreateCancelled(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(t.TempDir(), "guest")
 	text := "#!/bin/sh\ncase \"$*\" in *-check*) exit 0;; esac\nexec sleep 600\n"
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, script, text)
 	p := open(t, local.Config{Dir: dir, Guest: script})
 	if err := p.Check(t.Context()); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,9 +28,7 @@ func TestIsolation(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		writeProgram(t, path, text)
 	}
 	p := open(t, local.Config{Binds: []local.Bind{{Host: filepath.Join(host, "tool"), Box: "/opt/tool"}}})
 	_, box := create(t, p)
@@ -63,13 +60,10 @@ func noNetwork(t *testing.T, box sandbox.Box) {
 		"host":     {"tcp", listener.Addr().String(), "connection refused"},
 		"abstract": {"unix", abstract.Addr().String(), "connection refused"},
 	} {
-		begin := time.Now()
+		// What gives up after a while says that, and not what is wanted.
 		out := run(t, box, "net-"+name, inBox, "connect", try.network, try.address)
 		if out.ExitCode == 0 || !strings.Contains(string(out.Data), try.want) {
 			t.Errorf("%s: exit %d, %s, want %q", name, out.ExitCode, out.Data, try.want)
-		}
-		if took := time.Since(begin); took > 4*time.Second {
-			t.Errorf("%s: it took %s to be refused", name, took)
 		}
 	}
 	out := shell(t, box, "interfaces", "tail -n +3 /proc/net/dev | cut -d: -f1; tail -n +2 /proc/net/route")

@@ -144,7 +144,7 @@ func shell(t *testing.T, box sandbox.Box, name, script string) sandbox.Output {
 // await polls until ok: what it waits for announces nothing.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -181,9 +181,7 @@ func TestNone(t *testing.T) {
 // TestNoneBinds: what is bound is found under its name in the box.
 func TestNoneBinds(t *testing.T) {
 	tool := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(tool, []byte("#!/bin/sh\necho $1\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeProgram(t, tool, "#!/bin/sh\necho $1\n")
 	p := open(t, local.Config{Isolation: local.None, Binds: []local.Bind{{Host: tool, Box: "/opt/ship/tool"}}})
 	p.SetBridge("127.0.0.1:0")
 	_, box := create(t, p)
@@ -212,13 +210,9 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{
-		os.WriteFile(filepath.Join(dir, "local.test"), binary, 0o755),
-		os.Chown(dir, nobody, nobody),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+	writeProgram(t, filepath.Join(dir, "local.test"), string(binary))
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
 	}
 	pattern := "TestBubblewrap/(create_twice|destroy|kill|dial|write|spawn_environment)|TestIsolation"
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "local.test"), "-test.run", pattern, "-test.v")

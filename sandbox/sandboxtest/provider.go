@@ -153,7 +153,7 @@ func extend(t *testing.T, s suite) {
 
 func expire(t *testing.T, s suite) {
 	wanted := spec(t)
-	wanted.TTL = 2 * time.Second
+	wanted.TTL = 5 * time.Second
 	info := s.create(t, wanted)
 	box, err := s.Attach(t.Context(), info.ID, time.Second)
 	if err != nil {

@@ -76,7 +76,7 @@ type suite struct {
 const ttl = 2 * time.Minute
 
 // patience bounds every wait.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // spec is a box of its own for a test.
 func spec(t *testing.T) sandbox.Spec {

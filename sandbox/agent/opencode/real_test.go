@@ -210,7 +210,7 @@ func (s *stage) testStop(t *testing.T) {
 func (s *stage) testDeadline(t *testing.T) {
 	t.Parallel()
 	run := s.run("varies")
-	run.Limits.Deadline = time.Now().Add(8 * time.Second)
+	run.Limits.Deadline = time.Now().Add(20 * time.Second)
 	if res := s.supervise(t, run); res.Ending != agent.TimedOut || res.Cause != nil || len(res.Calls) == 0 {
 		t.Errorf("result %+v", res)
 	}

@@ -144,14 +144,18 @@ func (s *stage) start(t *testing.T) {
 	s.agent = a
 }
 
+// freePort is one that nobody listens on, below those that the kernel gives to
+// whoever asks for any.
 func freePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for port := 29000 + os.Getpid()%500; port < 30000; port++ {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 // run is a turn with one of the scripts.
@@ -161,7 +165,7 @@ func (s *stage) run(model string) agent.Run {
 		Prompt:    agent.Prompt{ID: "turn:" + model + "_1", Text: "please " + model, Model: agent.Model{Provider: "test", Name: model}},
 		StopCause: errStop,
 		Limits: agent.Limits{
-			Deadline: time.Now().Add(time.Minute), Retries: 1, Poll: 400 * time.Millisecond,
+			Deadline: time.Now().Add(5 * time.Minute), Retries: 1, Poll: 400 * time.Millisecond,
 		},
 	}
 }
@@ -179,7 +183,7 @@ func (s *stage) supervise(t *testing.T, run agent.Run) agent.Result {
 // before that. There is no signal for it.
 func awaitSleeper(t *testing.T, root string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); len(sleepers(t, root)) == 0; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); len(sleepers(t, root)) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Error("the tool did not begin")
 			return
