@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a server may take to start or to end.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Server is a redis-server on a unix socket in a directory of its own. It
 // forces every write to the disk unless told otherwise. It is used from the
