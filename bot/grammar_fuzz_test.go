@@ -156,15 +156,15 @@ func TestParseIsLinear(t *testing.T) {
 	}
 	for name, unit := range hostile {
 		small, large := hostileBody(unit, 32<<10), hostileBody(unit, 256<<10)
-		a, b := time.Hour, time.Hour
-		for range 5 { // others may have been busy in the meantime
-			a, b = min(a, fastest(small)), min(b, fastest(large))
-			if b <= 24*a || b <= 50*time.Millisecond {
-				break
-			}
+		// Eight times the small one is as much text as the large one, and whatever
+		// else the machine does slows both down alike. If it were quadratic, the large
+		// one would take eight times as long.
+		eight, one := time.Hour, time.Hour
+		for try := 0; try < 20 && (try == 0 || one > 3*eight); try++ {
+			eight, one = min(eight, parsing(8, small)), min(one, parsing(1, large))
 		}
-		if b > 24*a && b > 50*time.Millisecond {
-			t.Errorf("%s: %v for 32 KiB, %v for 256 KiB", name, a, b)
+		if one > 3*eight {
+			t.Errorf("%s: %v for 8 times 32 KiB, %v for 256 KiB", name, eight, one)
 		}
 	}
 }
@@ -181,14 +181,13 @@ func hostileBody(unit string, size int) string {
 	return b.String()
 }
 
-func fastest(body string) time.Duration {
-	best := time.Hour
-	for range 3 {
-		start := time.Now()
+// parsing is how long it takes to parse a body so many times.
+func parsing(times int, body string) time.Duration {
+	start := time.Now()
+	for range times {
 		Parse(body)
-		best = min(best, time.Since(start))
 	}
-	return best
+	return time.Since(start)
 }
 
 func BenchmarkParse(b *testing.B) {
