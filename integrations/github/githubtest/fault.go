@@ -1,6 +1,8 @@
 package githubtest
 
 import (
+	"bytes"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -14,7 +16,8 @@ type Fault struct {
 	// Skip lets so many requests through first; Times strikes so often (zero:
 	// once, negative: always).
 	Skip, Times int
-	// Do is called first; nil: nothing.
+	// Do is called first, when the whole request has arrived: whatever becomes of
+	// the client then, the request is on its way. nil: nothing.
 	Do func(*http.Request)
 
 	// Status answers instead of doing anything, with Header and Body.
@@ -96,6 +99,11 @@ func (s *Server) faulty(w http.ResponseWriter, r *http.Request, route string) bo
 		return false
 	}
 	if f.Do != nil {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return true // the client left
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		f.Do(r)
 	}
 	switch {
