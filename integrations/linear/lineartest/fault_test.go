@@ -85,10 +85,10 @@ func TestFaults(t *testing.T) {
 	c.Inject(lineartest.Failing(name, 200, "INTERNAL_SERVER_ERROR", "lock timeout"))
 	c.mustFail(say(t.Context(), 11), "INTERNAL_SERVER_ERROR")
 
-	c.Inject(lineartest.Fault{Operation: name, Hang: true})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	if err := say(ctx, 12); !errors.Is(err, context.DeadlineExceeded) || count() != 3 {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	c.Inject(lineartest.Fault{Operation: name, Hang: true, Do: func(*http.Request) { cancel(nil) }})
+	if err := say(ctx, 12); !errors.Is(err, context.Canceled) || count() != 3 {
 		t.Errorf("%v, %d done", err, count())
 	}
 
