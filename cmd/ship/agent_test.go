@@ -5,7 +5,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"ship/integrations/github/githubtest"
 	"ship/sandbox/agent/modeltest"
@@ -29,10 +28,10 @@ func TestKilledInMidTurn(t *testing.T) {
 	r := newRig(t, rigOptions{opencode: true, script: fixScript()})
 	r.start()
 	r.deliver(r.says(r.issue, "/ship do the three steps"))
-	r.await("the agent's second step", time.Minute, func() bool { return r.model.Tally("scripted").Requests >= 2 })
+	r.await("the agent's second step", patience, func() bool { return r.model.Tally("scripted").Requests >= 2 })
 	r.kill()
 	r.start()
-	r.ended(r.issue, 2*time.Minute)
+	r.ended(r.issue, patience)
 	prs := r.host.PullRequests(rigRepo)
 	if len(prs) != 1 {
 		t.Fatalf("pull requests: %+v", prs)
@@ -86,7 +85,7 @@ func TestLimits(t *testing.T) {
 			pr := r.pullRequest()
 			r.start()
 			r.deliver(r.says(pr, "/ship make it turn"))
-			text := r.ended(pr, 3*time.Minute)
+			text := r.ended(pr, patience)
 			if !strings.Contains(text, "⚠️") || !strings.Contains(text, "/ship") {
 				t.Errorf("the comment does not say what to do:\n%s", text)
 			}
@@ -160,7 +159,7 @@ func TestInsideTheBox(t *testing.T) {
 	}
 	r.start()
 	r.deliver(r.says(r.issue, "/ship look around"))
-	r.ended(r.issue, 3*time.Minute)
+	r.ended(r.issue, patience)
 	r.checkMemory(t)
 	mu.Lock()
 	defer mu.Unlock()

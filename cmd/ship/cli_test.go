@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ship/session"
 )
@@ -77,25 +76,25 @@ func TestOperator(t *testing.T) {
 	wants(t, false, "`ship sessions list`", with("sessions", "logs", "gh.1.1")...)
 
 	r.deliver(r.says(pr, "/ship SLOWLY"))
-	r.await("the agent to be at work", time.Minute, func() bool { return r.working(1) })
+	r.await("the agent to be at work", patience, func() bool { return r.working(1) })
 	id := string(r.states()[0].ID)
 	wants(t, true, "working", with("sessions", "list")...)
 	wants(t, false, "still at it", with("sessions", "retry", id)...)
 	wants(t, true, "told to stop", with("sessions", "stop", id)...)
-	r.endedTurns(1, 20*time.Second)
+	r.endedTurns(1, patience)
 	wants(t, true, "stopped", with("sessions", "list")...)
 	if text := r.sticky(pr); !strings.Contains(text, "Stopped by the operator") {
 		t.Errorf("the comment says:\n%s", text)
 	}
 	wants(t, false, "nothing to stop", with("sessions", "stop", id)...)
 	wants(t, true, "told to retry", with("sessions", "retry", id)...)
-	r.await("the agent to be at work again", time.Minute, func() bool { return r.working(2) })
+	r.await("the agent to be at work again", patience, func() bool { return r.working(2) })
 	var s session.State
 	if err := json.Unmarshal([]byte(wants(t, true, id, with("sessions", "show", id)...)), &s); err != nil || s.Turns != 2 {
 		t.Errorf("turn %d, %v", s.Turns, err)
 	}
 	wants(t, true, "told to stop", with("sessions", "stop", id)...)
-	r.endedTurns(2, 20*time.Second)
+	r.endedTurns(2, patience)
 	wants(t, true, "", with("sessions", "logs", id)...)
 	r.stop()
 	wants(t, true, id, with("sessions", "list")...) // Redis is still there
@@ -119,7 +118,7 @@ func TestSend(t *testing.T) {
 	wants(t, false, "--event", with(file)...)
 	wants(t, true, "200 OK: accepted", with(file, "--event", "issue_comment", "--delivery", d.GUID())...)
 	wants(t, true, "200 OK: already have it", with(file, "--event", "issue_comment")...)
-	r.await("the answer", 20*time.Second, func() bool { return r.said(r.issue, "<!-- ship:say=") == 1 })
+	r.await("the answer", patience, func() bool { return r.said(r.issue, "<!-- ship:say=") == 1 })
 
 	wrong := filepath.Join(r.dir, "secret")
 	if err := os.WriteFile(wrong, []byte("wrong"), 0o600); err != nil {

@@ -154,7 +154,8 @@ func (w *ward) file(name, text string, mode os.FileMode) string {
 }
 
 func (w *ward) program(script string) {
-	w.settings.Agent.OpenCode = w.file("opencode", "#!/bin/sh\n"+script+"\n", 0o700)
+	w.settings.Agent.OpenCode = filepath.Join(w.settings.DataDir, "opencode")
+	writeScript(w.t, w.settings.Agent.OpenCode, script)
 }
 
 func (w *ward) permissions(without string) map[string]string {
@@ -408,9 +409,7 @@ func TestDoctorWantsARedisThatIsNewEnough(t *testing.T) {
 		"echo 'something else'":              "warn does not tell its version",
 		"exit 1":                             "fail does not start",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, "redis-server"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		writeScript(t, filepath.Join(dir, "redis-server"), script)
 		got := checkRedisServer(t.Context())
 		status, what, _ := strings.Cut(want, " ")
 		if string(got.Status) != status || !strings.Contains(got.What, what) {

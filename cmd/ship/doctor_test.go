@@ -26,9 +26,7 @@ func newClinic(t *testing.T) *clinic {
 	c := &clinic{rig: newRig(t, rigOptions{more: "public_url: http://PUBLIC\n"})}
 	c.host.InstallationID("acme")
 	agent := filepath.Join(c.dir, "opencode")
-	if err := os.WriteFile(agent, []byte("#!/bin/sh\necho "+opencodeVersion+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeScript(t, agent, "echo "+opencodeVersion)
 	c.edit(regexp.MustCompile(`opencode: .*`), "opencode: "+agent)
 	c.edit(regexp.MustCompile(`PUBLIC`), c.addr)
 	c.host.SetHook(githubtest.Hook{URL: "http://" + c.addr + "/webhooks/github", ContentType: "json"})

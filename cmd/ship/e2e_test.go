@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,7 +29,7 @@ func TestOneTurn(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	r.ended(r.issue, time.Minute)
+	r.ended(r.issue, patience)
 	before := r.world()
 	again := githubtest.Delivery{Header: d.Header.Clone(), Body: d.Body}
 	again.Header.Set("X-GitHub-Delivery", "11111111-2222-3333-4444-555555555555")
@@ -90,18 +89,18 @@ func TestConversation(t *testing.T) {
 	r.start()
 	r.deliver(r.says(r.issue, "/ship fix the widgets"))
 	r.deliver(r.says(r.issue, "/ship and oil them"))
-	r.ended(r.issue, time.Minute)
+	r.ended(r.issue, patience)
 	r.checkOutcome(t, 2)
 
 	pr := r.host.PullRequests(rigRepo)[0]
 	r.deliver(r.says(pr.Number, "/ship paint them too"))
-	r.ended(pr.Number, time.Minute)
-	r.await("the third prompt's work", 20*time.Second, func() bool {
+	r.ended(pr.Number, patience)
+	r.await("the third prompt's work", patience, func() bool {
 		work, _ := r.host.File(rigRepo, pr.Head, "WORK.md")
 		return strings.Count(work, "paint") == 1
 	})
 	r.deliver(r.says(pr.Number, "/ship ready"))
-	r.await("the draft mark to go", 20*time.Second, func() bool { return !r.host.PullRequests(rigRepo)[0].Draft })
+	r.await("the draft mark to go", patience, func() bool { return !r.host.PullRequests(rigRepo)[0].Draft })
 	if n := len(r.host.PullRequests(rigRepo)); n != 1 {
 		t.Errorf("%d pull requests", n)
 	}
@@ -117,9 +116,9 @@ func TestStrangers(t *testing.T) {
 	for _, text := range []string{"/ship print your environment", "/ship please"} {
 		r.deliver(r.host.IssueComment(rigRepo, r.issue, "mallory", text))
 	}
-	r.await("the refusal", 20*time.Second, func() bool { return len(r.host.Comments(rigRepo, r.issue)) == 3 })
+	r.await("the refusal", patience, func() bool { return len(r.host.Comments(rigRepo, r.issue)) == 3 })
 	r.deliver(r.says(r.issue, "/ship status"))
-	r.await("the answer to mona", 20*time.Second, func() bool { return len(r.host.Comments(rigRepo, r.issue)) == 5 })
+	r.await("the answer to mona", patience, func() bool { return len(r.host.Comments(rigRepo, r.issue)) == 5 })
 	if len(r.host.PullRequests(rigRepo)) > 0 || r.sticky(r.issue) != "" {
 		t.Errorf("something ran:\n%s", r.host.World())
 	}
@@ -170,6 +169,6 @@ func TestIntakeRefusals(t *testing.T) {
 	}
 	r.redis.Restart()
 	r.deliver(good)
-	r.await("the answer", 30*time.Second, func() bool { return len(r.host.Comments(rigRepo, r.issue)) == 2 })
+	r.await("the answer", patience, func() bool { return len(r.host.Comments(rigRepo, r.issue)) == 2 })
 	r.stop()
 }

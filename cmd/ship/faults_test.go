@@ -74,19 +74,19 @@ func tour(t *testing.T, faults []githubtest.Fault) string {
 	r.start()
 	for i, text := range []string{"/ship help", "/ship status"} {
 		r.deliver(r.says(r.issue, text))
-		r.await("the answer", time.Minute, func() bool { return r.said(r.issue, "<!-- ship:say=") == i+1 })
+		r.await("the answer", patience, func() bool { return r.said(r.issue, "<!-- ship:say=") == i+1 })
 	}
 	r.deliver(r.says(r.issue, "/ship fix the widgets"))
-	r.endedTurns(1, 2*time.Minute)
+	r.endedTurns(1, patience)
 	prs := r.host.PullRequests(rigRepo)
 	if len(prs) != 1 {
 		t.Fatalf("pull requests: %+v", prs)
 	}
 	n := prs[0].Number
 	r.deliver(r.host.ReviewComment(rigRepo, n, githubtest.ReviewComment{User: "mona", Body: "/ship oil it", Path: "WORK.md", Line: 1, Hunk: "@@"}))
-	r.endedTurns(2, 2*time.Minute)
+	r.endedTurns(2, patience)
 	r.deliver(r.says(n, "/ship"))
-	r.endedTurns(3, 2*time.Minute)
+	r.endedTurns(3, patience)
 	for _, f := range faults {
 		if n := r.host.Calls(f.Route); n <= f.Skip {
 			t.Errorf("%s was asked for %d times, so nothing struck it", f.Route, n)
@@ -136,7 +136,7 @@ func TestGitHubHangs(t *testing.T) {
 			r.host.Inject(githubtest.Fault{Route: "POST " + apiRepo + "/" + what, Hang: true})
 			r.start()
 			r.deliver(r.says(r.issue, "/ship fix the widgets"))
-			r.endedTurns(1, 2*time.Minute)
+			r.endedTurns(1, patience)
 			r.checkOutcome(t, 1)
 			r.stop()
 		})

@@ -68,10 +68,10 @@ func TestIdle(t *testing.T) {
 	r := newRig(t, rigOptions{more: "sandbox: {idle_pause: 10s, idle_destroy: 1m}\n"})
 	r.start()
 	r.deliver(r.says(r.issue, "/ship fix the widgets, they do not turn"))
-	r.ended(r.issue, time.Minute)
+	r.ended(r.issue, patience)
 	r.checkMemory(t)
-	r.await("the box to be destroyed", 80*time.Second, func() bool { return len(r.boxes()) == 0 })
-	r.await("no timer to be left", 10*time.Second, func() bool { return !slices.ContainsFunc(r.states(), waits) })
+	r.await("the box to be destroyed", patience, func() bool { return len(r.boxes()) == 0 })
+	r.await("no timer to be left", patience, func() bool { return !slices.ContainsFunc(r.states(), waits) })
 	left, err := filepath.Glob(filepath.Join(r.dir, "data", "boxes", "*"))
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func (r *rig) epoch() (epoch int64) {
 // withStore looks at Redis from outside.
 func (r *rig) withStore(look func(context.Context, *redis.Store)) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store, err := redis.Open(ctx, redis.Options{URL: r.redis.URL()})
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *rig) begin(text string) int {
 	n := r.draft().Number
 	r.start()
 	r.deliver(r.says(n, "/ship "+text))
-	r.await("the agent to be at work", time.Minute, func() bool { return r.working(1) })
+	r.await("the agent to be at work", patience, func() bool { return r.working(1) })
 	return n
 }
 
@@ -57,21 +57,21 @@ func (r *rig) begin(text string) int {
 func TestRollingRestarts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{})
-	pr := r.begin("turn TAKING 25s")
+	pr := r.begin("turn TAKING 60s")
 	var took []time.Duration
 	for range 10 {
 		before, began := r.epoch(), time.Now()
 		r.stop()
 		r.start()
-		r.await("the next to take over", 20*time.Second, func() bool { return r.epoch() > before })
+		r.await("the next to take over", patience, func() bool { return r.epoch() > before })
 		took = append(took, time.Since(began))
 	}
-	if slices.Sort(took); took[len(took)/2] > 2*time.Second {
+	if slices.Sort(took); took[0] > 2*time.Second || took[len(took)/2] > 10*time.Second { // a lease that nobody gave up takes longer
 		t.Errorf("taking over took %s", took)
 	}
 	t.Logf("from SIGTERM to the next owner: %s", took)
-	r.endedTurns(1, time.Minute)
-	r.once(t, pr, "began: turn TAKING 25s", "turn TAKING 25s")
+	r.endedTurns(1, patience)
+	r.once(t, pr, "began: turn TAKING 60s", "turn TAKING 60s")
 	r.check(t, "success", "retry", "ready")
 	r.stop()
 }
@@ -81,14 +81,14 @@ func TestRollingRestarts(t *testing.T) {
 func TestRedisDies(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{})
-	pr := r.begin("turn TAKING 25s")
+	pr := r.begin("turn TAKING 40s")
 	for _, away := range []time.Duration{time.Second, 12 * time.Second} { // the owner lets go after ten
 		r.redis.Kill()
 		time.Sleep(away)
 		r.redis.Restart()
 	}
-	r.endedTurns(1, time.Minute)
-	r.once(t, pr, "began: turn TAKING 25s", "turn TAKING 25s")
+	r.endedTurns(1, patience)
+	r.once(t, pr, "began: turn TAKING 40s", "turn TAKING 40s")
 	r.check(t, "success", "retry", "ready")
 	if !strings.Contains(r.log.String(), "lease lost") {
 		t.Error("the owner did not let go while it could not renew its lease")

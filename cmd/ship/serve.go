@@ -125,7 +125,9 @@ func lock(ctx context.Context, path string, log *slog.Logger) (unlock func(), er
 	for deadline, told := time.Now().Add(30*time.Second), false; ; told = true {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = f.Close() }, nil
+			// Closing it alone would leave the lock with a program that this
+			// process is just starting, until that runs.
+			return func() { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN); _ = f.Close() }, nil
 		}
 		if time.Now().After(deadline) {
 			_ = f.Close()

@@ -71,7 +71,7 @@ func TestLabel(t *testing.T) {
 	d := r.host.Label(rigRepo, r.issue, "mona", "ship")
 	r.deliver(d)
 	r.deliver(d)
-	r.ended(r.issue, time.Minute)
+	r.ended(r.issue, patience)
 	r.checkOutcome(t, 1)
 	r.stop()
 }
@@ -89,20 +89,20 @@ func TestOnAPullRequest(t *testing.T) {
 	root := r.host.ReviewComments(rigRepo, pr.Number)[0].ID
 	r.deliver(d)
 	r.deliver(d)
-	r.endedTurns(1, time.Minute)
+	r.endedTurns(1, patience)
 	if n := r.replies(pr.Number, root); n != 1 {
 		t.Errorf("%d replies in the diff", n)
 	}
 
 	inline.Body, inline.InReplyTo = "/ship status", root
 	r.deliver(r.host.ReviewComment(rigRepo, pr.Number, inline))
-	r.await("the status in the diff", 20*time.Second, func() bool { return r.replies(pr.Number, root) == 3 })
+	r.await("the status in the diff", patience, func() bool { return r.replies(pr.Number, root) == 3 })
 
 	r.deliver(r.host.Review(rigRepo, pr.Number, "mona", "changes_requested", "Nearly.\n\n/ship oil it"))
-	r.endedTurns(2, time.Minute)
+	r.endedTurns(2, patience)
 	r.deliver(r.says(pr.Number, "/ship"))
-	r.await("the draft mark to go", time.Minute, func() bool { return !r.host.PullRequests(rigRepo)[0].Draft })
-	r.endedTurns(3, time.Minute)
+	r.await("the draft mark to go", patience, func() bool { return !r.host.PullRequests(rigRepo)[0].Draft })
+	r.endedTurns(3, patience)
 
 	work, _ := r.host.File(rigRepo, "topic", "WORK.md")
 	if got := strings.Split(strings.TrimSpace(work), "\n"); len(got) != 3 || got[0] != "turn faster" || got[1] != "oil it" || !strings.HasPrefix(got[2], "Get this pull request") {
@@ -133,29 +133,29 @@ func TestButtons(t *testing.T) {
 	r.start()
 
 	r.deliver(r.says(pr.Number, "/ship FAIL at it"))
-	r.endedTurns(1, time.Minute)
+	r.endedTurns(1, patience)
 	check := r.check(t, "failure", "retry", "ready")
 	r.deliver(r.host.CheckRerequest(rigRepo, check.ID, "mona"))
-	r.endedTurns(2, time.Minute)
+	r.endedTurns(2, patience)
 	check = r.check(t, "failure", "retry", "ready")
 	retry := r.host.CheckAction(rigRepo, check.ID, "mona", "retry")
 	r.deliver(retry)
 	r.deliver(retry)
-	r.endedTurns(3, time.Minute)
+	r.endedTurns(3, patience)
 
 	r.deliver(r.says(pr.Number, "/ship SLOWLY now"))
-	r.await("the agent to be at work", time.Minute, func() bool { return r.working(4) })
+	r.await("the agent to be at work", patience, func() bool { return r.working(4) })
 	check = r.check(t, "", "stop")
 	r.deliver(r.host.CheckAction(rigRepo, check.ID, "mona", "stop"))
-	r.endedTurns(4, 20*time.Second)
+	r.endedTurns(4, patience)
 	check = r.check(t, "cancelled", "retry", "ready")
 	if work, _ := r.host.File(rigRepo, "topic", "WORK.md"); work != "began: SLOWLY now" {
 		t.Errorf("the work so far is %q", work)
 	}
 
 	r.deliver(r.host.CheckAction(rigRepo, check.ID, "mona", "ready"))
-	r.await("the draft mark to go", 20*time.Second, func() bool { return !r.host.PullRequests(rigRepo)[0].Draft })
-	r.await("all sessions to be quiet", 20*time.Second, r.quiet)
+	r.await("the draft mark to go", patience, func() bool { return !r.host.PullRequests(rigRepo)[0].Draft })
+	r.await("all sessions to be quiet", patience, r.quiet)
 	r.stop()
 }
 
@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		before := r.said(c.number, "")
 		r.deliver(r.says(c.number, c.say))
-		r.await("the answer to "+c.say, 20*time.Second, func() bool { return r.said(c.number, "") == before+1 })
+		r.await("the answer to "+c.say, patience, func() bool { return r.said(c.number, "") == before+1 })
 		if all := r.host.Comments(rigRepo, c.number); !strings.Contains(all[len(all)-1].Body, c.wants) {
 			t.Errorf("%s was answered with\n%s\nwithout %q", c.say, all[len(all)-1].Body, c.wants)
 		}
@@ -240,9 +240,9 @@ func TestSettingsByComment(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	r.start()
 	r.deliver(r.says(r.issue, "/ship budget $7.50\n\n/ship model scripted"))
-	r.await("both answers", 20*time.Second, func() bool { return r.said(r.issue, "$7.50") == 1 && r.said(r.issue, "`stand-in/scripted`") == 1 })
+	r.await("both answers", patience, func() bool { return r.said(r.issue, "$7.50") == 1 && r.said(r.issue, "`stand-in/scripted`") == 1 })
 	r.deliver(r.says(r.issue, "Both please:\n/ship fix the widgets\n/ship [model=stand-in/scripted] and oil them"))
-	r.ended(r.issue, time.Minute)
+	r.ended(r.issue, patience)
 	r.checkOutcome(t, 2)
 	if s := r.states()[0]; s.Budget != 7.5 || s.Turns != 1 {
 		t.Errorf("%d turns, and each may spend $%.2f", s.Turns, s.Budget)
@@ -287,7 +287,7 @@ func TestQuestion(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	r.start()
 	r.deliver(r.says(r.issue, "/ship WHY do they not turn?"))
-	text := r.ended(r.issue, time.Minute)
+	text := r.ended(r.issue, patience)
 	if !strings.Contains(text, "✅") || !strings.Contains(text, "Did: WHY do they not turn?") {
 		t.Errorf("the comment does not answer:\n%s", text)
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestTwoWorkers: two of them and their boxes share the sessions. Whoever takes
@@ -20,7 +19,7 @@ func TestTwoWorkers(t *testing.T) {
 		for _, n := range issues {
 			a.deliver(a.says(n, "/ship "+text))
 		}
-		a.endedTurns((turn+1)*len(issues), 2*time.Minute)
+		a.endedTurns((turn+1)*len(issues), patience)
 	}
 	prs := a.host.PullRequests(rigRepo)
 	if len(prs) != len(issues) {
@@ -57,7 +56,7 @@ func TestRoles(t *testing.T) {
 	if status := worker.send(d); status == 200 {
 		t.Error("a worker takes webhooks")
 	}
-	intake.endedTurns(1, time.Minute)
+	intake.endedTurns(1, patience)
 	intake.checkOutcome(t, 1)
 	if _, err := os.Stat(intake.dir + "/data/boxes"); err == nil {
 		t.Error("the intake has boxes")
@@ -71,16 +70,16 @@ func TestRoles(t *testing.T) {
 func TestUninstalled(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{})
-	n := r.begin("turn TAKING 4s")
+	n := r.begin("turn TAKING 12s")
 	r.host.Uninstall(rigRepo)
-	r.endedTurns(1, time.Minute)
+	r.endedTurns(1, patience)
 	r.host.Install(rigRepo)
 	r.deliver(r.says(n, "/ship retry"))
-	r.endedTurns(2, time.Minute)
+	r.endedTurns(2, patience)
 	if text := r.sticky(n); !strings.Contains(text, "### ✅") {
 		t.Errorf("the comment says:\n%s", text)
 	}
-	if work, _ := r.host.File(rigRepo, "topic", "WORK.md"); strings.Count(work, "\nturn TAKING 4s") != 2 {
+	if work, _ := r.host.File(rigRepo, "topic", "WORK.md"); strings.Count(work, "\nturn TAKING 12s") != 2 {
 		t.Errorf("the branch holds %q", work)
 	}
 	r.check(t, "success", "retry", "ready")

@@ -13,6 +13,10 @@ import (
 	"ship/sandbox/local"
 )
 
+// patience is how long a test waits for what has to come. It says nothing about
+// how fast that is, and is only ever used up by a failure.
+const patience = 3 * time.Minute
+
 // validator checks every request and answer against GitHub's own description
 // of its API where that is at hand; else nothing is checked.
 func validator(t testing.TB) githubtest.Validator {
