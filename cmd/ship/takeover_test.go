@@ -58,9 +58,7 @@ func (r *rig) signal(sig syscall.Signal) {
 //
 // What is guaranteed is what people see: each thing once, and the work of one
 // of the two. The other's box is on its own machine, so the turn runs again from
-// the branch there, and what the model was paid for the first run is lost. A
-// push that was on its way in the very moment of the freeze may still arrive; the
-// second owner then merges it, as it would anybody's.
+// the branch there, and what the model was paid for the first run is lost.
 func TestFrozenOwner(t *testing.T) {
 	t.Parallel()
 	for _, wakes := range []string{"in the middle", "afterwards"} {
@@ -70,31 +68,62 @@ func TestFrozenOwner(t *testing.T) {
 			pr := a.draft()
 			b := a.twin()
 			a.start()
-			a.deliver(a.says(pr.Number, "/ship turn TAKING 6s"))
-			a.await("the agent to be at work", time.Minute, func() bool { return a.working(1) })
+			a.deliver(a.says(pr.Number, "/ship turn TAKING 15s"))
+			a.await("the agent to be at work", patience, func() bool { return a.working(1) })
 			a.freeze()
 			b.start()
 			frozen := time.Now()
-			b.await("the other to take the session over", 40*time.Second, func() bool { return len(b.boxes()) == 1 && b.working(1) })
+			b.await("the other to take the session over", patience, func() bool { return len(b.boxes()) == 1 && b.working(1) })
 			if wakes == "in the middle" {
 				time.Sleep(time.Until(frozen.Add(20 * time.Second))) // longer than a lease, however fast that went
 				a.thaw()
 			}
-			b.endedTurns(1, time.Minute)
+			b.endedTurns(1, patience)
 			time.Sleep(time.Until(frozen.Add(20 * time.Second)))
 			if wakes == "afterwards" {
 				a.thaw()
 			}
-			a.await("the first to notice", 20*time.Second, func() bool { return strings.Contains(a.log.String(), "lease lost") })
-			b.once(t, pr.Number, "began: turn TAKING 6s", "turn TAKING 6s")
+			a.await("the first to notice", patience, func() bool { return strings.Contains(a.log.String(), "lease lost") })
+			b.once(t, pr.Number, "began: turn TAKING 15s", "turn TAKING 15s")
 
 			b.deliver(b.says(pr.Number, "/ship oil it"))
-			b.endedTurns(2, time.Minute)
-			b.once(t, pr.Number, "began: turn TAKING 6s", "turn TAKING 6s", "oil it")
+			b.endedTurns(2, patience)
+			b.once(t, pr.Number, "began: turn TAKING 15s", "turn TAKING 15s", "oil it")
 			b.stop()
 			a.stop()
 		})
 	}
+}
+
+// TestFrozenInAPush: the owner stands still while its push is on the way. The
+// next one can reach neither the box nor the push, and says so instead of doing
+// the work a second time. The push arrives late all the same, which nobody can
+// prevent, and a retry goes on from there.
+func TestFrozenInAPush(t *testing.T) {
+	t.Parallel()
+	a := newRig(t, rigOptions{})
+	pr := a.draft().Number
+	sent, held := make(chan struct{}), make(chan struct{})
+	a.host.Inject(githubtest.Fault{Route: "GIT receive-pack", Skip: 1, Do: func(*http.Request) { close(sent); <-held }})
+	b := a.twin()
+	a.start()
+	a.deliver(a.says(pr, "/ship turn"))
+	<-sent
+	a.freeze()
+	b.start()
+	b.endedTurns(1, patience)
+	if text := a.sticky(pr); !strings.Contains(text, "### ⚠️") || !strings.Contains(text, "`/ship retry`") {
+		t.Errorf("the comment says:\n%s", text)
+	}
+	close(held)
+	a.await("the push", patience, func() bool { _, there := a.host.File(rigRepo, "topic", "WORK.md"); return there })
+	a.thaw()
+	a.await("the first to notice", patience, func() bool { return strings.Contains(a.log.String(), "lease lost") })
+	a.deliver(a.says(pr, "/ship retry"))
+	b.endedTurns(2, patience)
+	b.once(t, pr, "turn", "turn")
+	b.stop()
+	a.stop()
 }
 
 // once: the pull request has one status comment, one check run for each commit,
@@ -139,14 +168,14 @@ func TestLateTwins(t *testing.T) {
 			<-sent
 			a.freeze()
 			b.start()
-			b.endedTurns(1, time.Minute)
+			b.endedTurns(1, patience)
 			before := len(a.host.Comments(rigRepo, pr)) + len(a.host.Checks(rigRepo, ""))
 			close(held)
-			a.await("the twin", 10*time.Second, func() bool {
+			a.await("the twin", patience, func() bool {
 				return len(a.host.Comments(rigRepo, pr))+len(a.host.Checks(rigRepo, "")) == before+1
 			})
 			a.thaw()
-			b.await("the sweep", 2*time.Minute, func() bool { return b.told() && b.quiet() })
+			b.await("the sweep", patience, func() bool { return b.told() && b.quiet() })
 			if n := a.said(pr, "<!-- ship:session="); n != 1 || !strings.Contains(a.sticky(pr), "### ✅") {
 				t.Errorf("%d status comments:\n%s", n, a.sticky(pr))
 			}
