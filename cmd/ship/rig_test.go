@@ -185,17 +185,39 @@ func agentProgram(t testing.TB, real bool) string {
 	return abs
 }
 
-// lastPort is the port that was handed out last. They lie below those that the
-// kernel gives to whoever asks for any, so that nobody takes one between two
-// starts of the same ship.
-var lastPort atomic.Int64
+// ports are handed out from a block that is this process's alone, because it
+// listens on the first. They lie below those that the kernel gives to whoever
+// asks for any, so that nobody takes one between two starts of the same ship.
+var ports struct {
+	once  sync.Once
+	block net.Listener
+	first int64
+	used  atomic.Int64
+}
 
-// freeAddr is a loopback address that nobody listens on.
+const (
+	firstPort = 12000
+	blocks    = 40
+	blockSize = 500
+)
+
+// freeAddr is a loopback address that nobody listens on, or will.
 func freeAddr(t testing.TB) string {
 	t.Helper()
-	lastPort.CompareAndSwap(0, 12000+int64(os.Getpid()%8000))
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
+	ports.once.Do(func() {
+		for n := range int64(blocks) {
+			at := firstPort + n*blockSize
+			if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", at)); err == nil {
+				ports.block, ports.first = l, at
+				return
+			}
+		}
+	})
+	if ports.block == nil {
+		t.Fatal("no block of ports is free")
+	}
+	for range blockSize {
+		addr := fmt.Sprintf("127.0.0.1:%d", ports.first+1+ports.used.Add(1)%(blockSize-1))
 		if l, err := net.Listen("tcp", addr); err == nil {
 			_ = l.Close()
 			return addr
@@ -248,7 +270,7 @@ func (r *rig) start(env ...string) {
 	exited, cmd := make(chan struct{}), r.cmd
 	go func() { _ = cmd.Wait(); close(exited) }()
 	r.exited = exited
-	r.await("ship to be ready", 30*time.Second, func() bool {
+	r.await("ship to be ready", patience, func() bool {
 		select {
 		case <-exited:
 			if len(env) == 0 {
@@ -282,7 +304,7 @@ func (r *rig) stop() {
 	}
 	select {
 	case <-r.exited:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		r.t.Error("ship did not end")
 	}
 }
@@ -319,7 +341,7 @@ func (r *rig) await(what string, limit time.Duration, done func() bool) {
 // deliver sends a webhook until it is accepted, as a patient platform would.
 func (r *rig) deliver(d githubtest.Delivery) {
 	r.t.Helper()
-	r.await("the delivery to be accepted", 40*time.Second, func() bool { return r.send(d) == http.StatusOK })
+	r.await("the delivery to be accepted", patience, func() bool { return r.send(d) == http.StatusOK })
 }
 
 // send sends a webhook once and returns the status, zero when nobody answered.
@@ -354,7 +376,7 @@ func (r *rig) sticky(number int) string {
 func (r *rig) ended(number int, limit time.Duration) string {
 	r.t.Helper()
 	r.await("the turn to end", limit, func() bool { return stickyEnded.MatchString(r.sticky(number)) })
-	r.await("all sessions to be quiet", time.Minute, r.quiet)
+	r.await("all sessions to be quiet", patience, r.quiet)
 	return r.sticky(number)
 }
 
@@ -375,7 +397,7 @@ func (r *rig) quiet() bool {
 // states are those of all sessions, read as `ship sessions` does.
 func (r *rig) states() []session.State {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store, err := redis.Open(ctx, redis.Options{URL: r.redis.URL()})
 	if err != nil {
@@ -400,7 +422,7 @@ func (r *rig) states() []session.State {
 // seq is how many events all inboxes have taken.
 func (r *rig) seq() (n int64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store, err := redis.Open(ctx, redis.Options{URL: r.redis.URL()})
 	if err != nil {

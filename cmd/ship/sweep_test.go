@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,7 +71,7 @@ func cleanRun(t *testing.T) (world string, points []string) {
 	trace := filepath.Join(r.dir, "points")
 	r.start("SHIP_TEST_POINTS=" + trace)
 	r.deliver(r.says(r.issue, "/ship fix the widgets"))
-	r.ended(r.issue, time.Minute)
+	r.ended(r.issue, patience)
 	r.checkOutcome(t, 1)
 	world = r.world()
 	r.stop()
@@ -100,7 +99,7 @@ func (r *rig) died(done func() bool) bool {
 			return false
 		}
 	}
-	r.await("the crash or the end", time.Minute, func() bool { return gone() || done() })
+	r.await("the crash or the end", patience, func() bool { return gone() || done() })
 	return gone()
 }
 
@@ -117,7 +116,7 @@ func killedRun(t *testing.T, n int, want string) {
 	if !accepted {
 		r.deliver(d) // the platform knows that it failed, and a person redelivers
 	}
-	r.ended(r.issue, 2*time.Minute)
+	r.ended(r.issue, patience)
 	r.checkOutcome(t, 1)
 	if diff := cmp.Diff(want, r.world()); diff != "" {
 		t.Errorf("the world (-clean +killed):\n%s", diff)
