@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"ship/sandbox/agent/modeltest"
 )
@@ -24,7 +23,7 @@ func TestTheAgentAsks(t *testing.T) {
 	}})
 	r.start()
 	r.deliver(r.says(r.issue, "/ship paint them"))
-	r.endedTurns(1, time.Minute)
+	r.endedTurns(1, patience)
 	text := r.sticky(r.issue)
 	for _, word := range []string{"Which colour should the widgets have?", "Red", "Blue", "/ship"} {
 		if !strings.Contains(text, word) {
@@ -35,7 +34,7 @@ func TestTheAgentAsks(t *testing.T) {
 		t.Errorf("the comment shows how the question was written down:\n%s", text)
 	}
 	r.deliver(r.says(r.issue, "/ship B"))
-	r.endedTurns(2, time.Minute)
+	r.endedTurns(2, patience)
 	prs := r.host.PullRequests(rigRepo)
 	if len(prs) != 1 {
 		t.Fatalf("pull requests: %+v", prs)
