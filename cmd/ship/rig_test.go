@@ -98,6 +98,8 @@ type rig struct {
 	issue  int
 	// role of the process; empty: all.
 	role string
+	// mortal: it was started to be killed at some point, which may come late.
+	mortal bool
 }
 
 // syncBuffer collects a process's output.
@@ -267,6 +269,7 @@ func (r *rig) start(env ...string) {
 	if err := r.cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
+	r.mortal = len(env) > 0
 	exited, cmd := make(chan struct{}), r.cmd
 	go func() { _ = cmd.Wait(); close(exited) }()
 	r.exited = exited
@@ -299,7 +302,8 @@ func (r *rig) kill() {
 // stop ends ship as an operator would.
 func (r *rig) stop() {
 	r.t.Helper()
-	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	err := r.cmd.Process.Signal(syscall.SIGTERM)
+	if err != nil && !(r.mortal && errors.Is(err, os.ErrProcessDone)) {
 		r.t.Fatal(err)
 	}
 	select {

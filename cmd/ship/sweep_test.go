@@ -16,7 +16,7 @@ import (
 
 // sweepAtOnce is how many killed ships wait for their leases at the same time:
 // they sleep, so there may be more of them than cores.
-const sweepAtOnce = 6
+const sweepAtOnce = 12
 
 // TestSweep kills ship with SIGKILL at every store write and every effect of a
 // turn, before and after it, starts it again, and demands the same world.
@@ -24,6 +24,7 @@ func TestSweep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes")
 	}
+	t.Parallel()
 	want, points := cleanRun(t)
 	if len(points) < 30 {
 		t.Fatalf("a turn passed only %d points: %v", len(points), points)
