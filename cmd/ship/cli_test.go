@@ -55,7 +55,7 @@ func TestCommandLine(t *testing.T) {
 	wants(t, false, "intake, worker or all", "serve", "--role", "boss")
 	wants(t, false, "there is no file", "sessions", "list", "--config", "nowhere.yaml")
 	wants(t, false, "`ship serve` has to be running", "sessions", "list")
-	wants(t, false, "there is: github", "send", "gitlab", "ping")
+	wants(t, false, "there are: github, linear", "send", "gitlab", "ping")
 	wants(t, false, "--secret-file", "send", "github", "ping")
 	wants(t, false, "no such file", "send", "github", "nothing.json")
 	if out, _ := run(t, "nonsense"); strings.Count(out, "\n") != 1 {

@@ -93,7 +93,7 @@ func (r *linearRig) assign() (id string, d lineartest.Delivery) {
 // tell delivers a webhook until it is accepted, as Linear would.
 func (r *linearRig) tell(d lineartest.Delivery) {
 	r.t.Helper()
-	r.await("linear's webhook to be accepted", 40*time.Second, func() bool { return r.post(d) == http.StatusOK })
+	r.await("linear's webhook to be accepted", patience, func() bool { return r.post(d) == http.StatusOK })
 }
 
 // post sends a webhook once and returns the status, zero when nobody answered.

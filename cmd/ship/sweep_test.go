@@ -16,7 +16,7 @@ import (
 
 // sweepAtOnce is how many killed ships wait for their leases at the same time:
 // they sleep, so there may be more of them than cores.
-const sweepAtOnce = 12
+const sweepAtOnce = 8
 
 // TestSweep kills ship with SIGKILL at every store write and every effect of a
 // turn, before and after it, starts it again, and demands the same world.
