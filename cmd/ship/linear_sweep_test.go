@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	ql "ship/graphql/linear"
+	"ship/integrations/linear/lineartest"
 )
 
 // TestLinearSweep is TestSweep for an issue that is handed over in Linear. What
@@ -74,4 +75,76 @@ func (r *linearRig) checkSwept(t *testing.T, id string) {
 	if n := len(r.said(id, ql.TypeResponse)); n != 1 || r.last(id).Content.Type != ql.TypeResponse {
 		t.Errorf("%d responses, the last word is %+v", n, r.last(id).Content)
 	}
+}
+
+// TestLinearStorySweep plays a longer conversation: a prompt that steers, one
+// that goes on after the end, and a stop in its middle. It is killed at what
+// comes after the first answer, and anywhere with SHIP_TEST_SWEEP=full.
+func TestLinearStorySweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes")
+	}
+	t.Parallel()
+	clean := &told{linearRig: newLinearRig(t, linearOptions{})}
+	trace := filepath.Join(clean.dir, "points")
+	clean.start("SHIP_TEST_POINTS=" + trace)
+	clean.play()
+	want := clean.world()
+	clean.stop()
+	points := clean.points(trace)
+	for i, name := range points {
+		late := i > 3*len(points)/5 && strings.HasSuffix(name, ".before") && strings.HasPrefix(name, "effect.")
+		if os.Getenv("SHIP_TEST_SWEEP") == "" && !late {
+			points[i] = ""
+		}
+	}
+	sweep(t, points, func(t *testing.T, n int) {
+		r := &told{linearRig: newLinearRig(t, linearOptions{})}
+		r.start(fmt.Sprintf("SHIP_TEST_KILL_AT=%d", n))
+		r.play()
+		if diff := cmp.Diff(want, r.world()); diff != "" {
+			t.Errorf("the world (-clean +killed):\n%s", diff)
+		}
+		r.stop()
+	})
+}
+
+// told is a rig whose ship is started again when it dies in the middle of a
+// story.
+type told struct{ *linearRig }
+
+func (r *told) play() {
+	r.t.Helper()
+	id, created := r.assign()
+	r.accepted(created)
+	r.until("the first thought", func() bool { return len(r.said(id, ql.TypeThought)) > 0 })
+	r.accepted(r.linear.Prompt(id, "ada", "and oil them"))
+	r.until("the first answer", func() bool { return r.responses(id) == 1 && r.finished(id) })
+	r.accepted(r.linear.Prompt(id, "ada", "SLOWLY paint them"))
+	r.until("the agent to paint", r.working)
+	r.accepted(r.linear.Stop(id, "ada"))
+	r.until("the second answer", func() bool { return r.responses(id) == 2 && r.finished(id) })
+}
+
+func (r *told) responses(id string) int { return len(r.said(id, ql.TypeResponse)) }
+
+// accepted delivers a webhook until it is taken, twice.
+func (r *told) accepted(d lineartest.Delivery) {
+	r.t.Helper()
+	for range 2 {
+		r.until("a webhook to be accepted", func() bool { return r.post(d) == http.StatusOK })
+	}
+}
+
+// until waits for the world, and starts ship again if it is gone.
+func (r *told) until(what string, done func() bool) {
+	r.t.Helper()
+	r.await(what, 2*time.Minute, func() bool {
+		select {
+		case <-r.exited:
+			r.start()
+		default:
+		}
+		return done()
+	})
 }

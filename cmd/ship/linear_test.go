@@ -166,10 +166,10 @@ func TestLinearStop(t *testing.T) {
 	r.stop()
 }
 
-// working: the agent has been given the words.
+// working: the agent has been given the words, and was seen to be at it.
 func (r *linearRig) working() bool {
 	for _, s := range r.states() {
-		if s.Turn != nil && s.Turn.Stage == "running" && s.Conversation != "" {
+		if s.Turn != nil && s.Turn.Stage == "running" && s.Turn.Progress.Doing != "" {
 			return true
 		}
 	}
