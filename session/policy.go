@@ -40,7 +40,10 @@ type Pace struct {
 
 // Limits of a session's own growth.
 const (
-	maxWaiting  = 20
+	maxWaiting = 20
+	// maxAsking is how many bytes a request may have that waits for the answer to
+	// a question: what is said beside that is added to it.
+	maxAsking   = 64 << 10
 	maxRefused  = 32
 	maxVoices   = 8
 	maxPrepares = 4

@@ -18,9 +18,13 @@ func (n *step) doubt(r Request, q Question) {
 	}
 }
 
-// add adds words to what waits.
+// add adds words to what waits, as far as there is room.
 func (a *Asking) add(text string) {
-	a.Request.Text = strings.TrimSpace(a.Request.Text + "\n\n" + strings.TrimSpace(text))
+	all := strings.TrimSpace(a.Request.Text + "\n\n" + strings.TrimSpace(text))
+	if len(all) > maxAsking {
+		all = strings.ToValidUTF8(all[:maxAsking], "")
+	}
+	a.Request.Text = all
 }
 
 // ask puts a question before a request, which waits for the answer.
@@ -35,14 +39,19 @@ const stillAsking = "I could not tell from that which repository you mean. Choos
 
 // answered takes r for the answer to the open question, if it is in its thread
 // and no command. The request that waits is then asked anew, in the place of
-// the answer: whoever asked it needs the right to, not who answers.
+// the answer: whoever asked it needs the right to, not who answers. That one may
+// therefore choose only from what was offered: anywhere else, such as to a
+// repository that all the world can read, only the one who asked leads the work.
 func (n *step) answered(r Request) bool {
 	if n.Asking == nil || r.Verb != Instruct || r.Thread != n.Asking.Request.Thread {
 		return false
 	}
-	repo := firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text))
-	if r.By.Login == n.Asking.Request.By.Login && (repo == "" || r.Repo != "") {
+	repo, own := firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text)), r.By.Login == n.Asking.Request.By.Login
+	switch {
+	case own && (repo == "" || r.Repo != ""):
 		n.Asking.add(r.Text)
+	case !own && !n.Asking.Question.offers(repo):
+		repo = ""
 	}
 	asked := n.Asking.Request
 	asked.ID, asked.Ref, asked.At = r.ID, r.Ref, r.At
@@ -73,6 +82,11 @@ func (q Question) choose(answer string) string {
 		return ""
 	}
 	return found[0]
+}
+
+// offers: one of the choices means that.
+func (q Question) offers(value string) bool {
+	return slices.ContainsFunc(q.Choices, func(c Choice) bool { return strings.EqualFold(c.Value, value) })
 }
 
 // lose: there is nobody to be told any more where an effect was to be
