@@ -24,6 +24,7 @@ type Event struct {
 	Progress  *Progress  `json:"pg,omitempty"` // Moved
 	Closed    string     `json:"cl,omitempty"` // Closed: why, for the log
 	PR        int        `json:"pr,omitempty"` // Closed: the pull request's number; zero: whichever it has
+	Key       string     `json:"ky,omitempty"` // Closed: its key, as in PullRequest; empty: not known
 }
 
 // Kind of an event.

@@ -141,8 +141,8 @@ func (w *work) admitToPull(r session.Request, p *github.PullRequest, a *session.
 		a.Forward = from
 		return nil
 	}
-	if w.elsewhere() {
-		a.Refusal = fmt.Sprintf("This session works on `%s`, so it cannot take over a pull request of `%s`.", harmless(w.job.State.Repo.Name), w.repo.fullName())
+	if w.elsewhere() { // where, is not for everybody here to know
+		a.Refusal = fmt.Sprintf("The branch `%s` is called like one of mine in another repository, so I leave it alone. Open the pull request from a branch of another name, or ask me in an issue.", harmless(p.GetHead().GetRef()))
 		return nil
 	}
 	if refusal := w.unworkable(r, p); refusal != "" {

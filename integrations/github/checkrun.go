@@ -143,6 +143,9 @@ func pullClosed(r *Receiver, guid string, p payload) (string, []session.Delivery
 		Session: id,
 		Keys:    []string{"gh:" + guid, fmt.Sprintf("gh:closed:%d:%d", pull, closed.Unix())},
 		Keep:    keepKeys,
-		Event:   session.Event{V: session.EventVersion, Kind: session.Closed, Delivery: guid, Closed: why, PR: int(p.pull.get("number").Int())},
+		Event: session.Event{
+			V: session.EventVersion, Kind: session.Closed, Delivery: guid, Closed: why,
+			PR: int(p.pull.get("number").Int()), Key: text(p.pull.get("node_id")),
+		},
 	}}, nil
 }
