@@ -16,6 +16,8 @@ import (
 var (
 	// ErrForged: no signature, or none of the secrets made it. 401.
 	ErrForged = errors.New("signature does not match")
+	// ErrStale: signed, but so long ago that somebody may be repeating it. 401.
+	ErrStale = errors.New("sent too long ago")
 	// ErrMalformed: signed, but not what the platform sends. 400.
 	ErrMalformed = errors.New("body is malformed")
 )
@@ -24,7 +26,7 @@ var (
 // only what is needed, and does nothing slow: no network, no disk.
 type Receiver interface {
 	// Receive turns one webhook into deliveries, none for what is not for us.
-	// It wraps ErrForged or ErrMalformed.
+	// It wraps ErrForged, ErrStale or ErrMalformed.
 	Receive(ctx context.Context, header http.Header, body []byte) (Received, error)
 }
 
@@ -37,6 +39,10 @@ type Received struct {
 	// Delivery is the platform's delivery id, for the log.
 	Delivery   string
 	Deliveries []session.Delivery
+	// Answer is the whole body of the answer, once everything is in the inbox,
+	// where the platform reads it or shows it to somebody. It may be empty. Nil:
+	// one plain line says what became of the webhook.
+	Answer *string
 }
 
 // Command is what one text asks for.

@@ -30,6 +30,7 @@ const (
 	outcomeIgnored     = "ignored"
 	outcomeDuplicate   = "duplicate"
 	outcomeForged      = "forged"
+	outcomeStale       = "too old"
 	outcomeMalformed   = "malformed"
 	outcomeTooLarge    = "too large"
 	outcomeTooSlow     = "too slow"
@@ -60,8 +61,10 @@ func newIntake(c Config, platform string, m meter) *intake {
 
 // result is what becomes of one webhook.
 type result struct {
-	status  int
-	say     string
+	status int
+	say    string
+	// body takes the place of say when all went well.
+	body    *string
 	outcome string
 	event   string
 	// delivery and session are for the log; err only for that.
@@ -83,7 +86,11 @@ func (in *intake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if res.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
 	}
-	answer(w, res.status, res.say)
+	if res.status == http.StatusOK && res.body != nil {
+		write(w, res.status, *res.body)
+	} else {
+		answer(w, res.status, res.say)
+	}
 	took := time.Since(start)
 	in.meter.answered(res.event, res.outcome, took)
 	in.note(r.Context(), res, took)
@@ -161,6 +168,8 @@ func refused(got Received, err error) result {
 	switch {
 	case errors.Is(err, ErrForged):
 		res.status, res.say, res.outcome = http.StatusUnauthorized, ErrForged.Error(), outcomeForged
+	case errors.Is(err, ErrStale):
+		res.status, res.say, res.outcome = http.StatusUnauthorized, ErrStale.Error(), outcomeStale
 	case errors.Is(err, ErrMalformed):
 		res.status, res.say, res.outcome = http.StatusBadRequest, ErrMalformed.Error(), outcomeMalformed
 	default:
@@ -172,7 +181,7 @@ func refused(got Received, err error) result {
 // keep appends all deliveries of a webhook, or none is claimed: the platform
 // repeats the webhook, and those that were appended are then duplicates.
 func (in *intake) keep(ctx context.Context, got Received) result {
-	res := result{status: http.StatusOK, event: got.Event, delivery: got.Delivery, outcome: got.Outcome}
+	res := result{status: http.StatusOK, event: got.Event, delivery: got.Delivery, outcome: got.Outcome, body: got.Answer}
 	if len(got.Deliveries) == 0 {
 		if res.outcome == "" {
 			res.outcome = outcomeIgnored
@@ -222,10 +231,12 @@ func (in *intake) note(ctx context.Context, res result, took time.Duration) {
 }
 
 // answer writes one plain line.
-func answer(w http.ResponseWriter, status int, line string) {
+func answer(w http.ResponseWriter, status int, line string) { write(w, status, line+"\n") }
+
+func write(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, line+"\n") // the client is gone, and so is the one to tell
+	_, _ = io.WriteString(w, text) // the client is gone, and so is the one to tell
 }

@@ -1,0 +1,63 @@
+package slack
+
+import (
+	"cmp"
+	"time"
+	"unicode/utf8"
+
+	"ship/bot"
+	"ship/session"
+)
+
+const (
+	// keepKeys is much longer than Slack repeats anything, which is a day at
+	// most, so that reading back what was missed finds what was not.
+	keepKeys = 7 * 24 * time.Hour
+	// maxText of an instruction and maxQuote of what it is about, in bytes.
+	maxText  = 32 << 10
+	maxQuote = 16 << 10
+)
+
+// act is what one person did in a thread.
+type act struct {
+	thread thread
+	ref    ref
+	by     session.Person
+	// id of the request; content is the dedupe key of what was done.
+	id, content string
+	command     bot.Command
+	quote       string
+	// early: there is a message of the person's to react to at once.
+	early bool
+	at    time.Time
+}
+
+// deliver makes a delivery of an act. Slack's own id for that comes first, if
+// there is a proper one.
+func (a act) deliver(delivery string) session.Delivery {
+	keys := []string{"sl:" + a.content}
+	if validDelivery.MatchString(delivery) {
+		keys = []string{"sl:" + delivery, "sl:" + a.content}
+	}
+	return session.Delivery{
+		Session: a.thread.id(),
+		Keys:    keys,
+		Keep:    keepKeys,
+		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: delivery, Request: &session.Request{
+			ID: a.id, Thread: a.thread.session(), By: a.by, Verb: cmp.Or(a.command.Verb, session.Instruct),
+			Text: clip(a.command.Text, maxText), Quote: clip(a.quote, maxQuote), Ref: a.ref.String(), Early: a.early,
+			Repo: a.command.Repo, Branch: a.command.Branch, Model: a.command.Model, At: a.at,
+		}},
+	}
+}
+
+// clip cuts a text to at most n bytes, on a rune's boundary.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
