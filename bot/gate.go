@@ -124,7 +124,7 @@ func (g *Gate) identify(ctx context.Context, who Asker, repo session.Repo) (Pass
 		}
 		p.By = session.Person{Login: cmp.Or(known.Login, login), Name: cmp.Or(known.Name, who.Name), Email: known.Email}
 		if !may {
-			p.Stranger, p.Refusal = true, fmt.Sprintf("Sorry, %s may not command me in %s; somebody who may can repeat the request, or a maintainer can give more access there.", code(clip(login, 60)), code(clip(repo.Name, 141)))
+			p.Stranger, p.Refusal = true, fmt.Sprintf("Sorry, %s may not have me work in %s. Somebody who may can ask again, or a maintainer can give more access there.", code(clip(login, 60)), code(clip(repo.Name, 141)))
 		}
 	case g.People.Unmatched != allow:
 		p.By, p.Stranger, p.Refusal = who.stranger(), true, unmatched

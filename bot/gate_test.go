@@ -132,7 +132,7 @@ func TestPass(t *testing.T) {
 		return PeopleSettings{People: map[string]string{"x@example.com": "mallory", key: login}, Unmatched: "refuse"}
 	}
 	open, closed := PeopleSettings{Unmatched: "allow"}, PeopleSettings{Unmatched: "refuse"}
-	const mayNot = "Sorry, `ada` may not command me in `acme/api`; somebody who may can repeat the request, or a maintainer can give more access there."
+	const mayNot = "Sorry, `ada` may not have me work in `acme/api`. Somebody who may can ask again, or a maintainer can give more access there."
 	for _, tt := range []struct {
 		name   string
 		people PeopleSettings
@@ -149,7 +149,7 @@ func TestPass(t *testing.T) {
 		{"no branch at all", closed, ada, "a..b", "ada", Passage{By: by("ada"), Repo: repo, Refusal: "There is no branch `a..b` in `acme/api`; name one that is there, or leave `branch=` out."}},
 		{"nobody", closed, ada, "gone", "", Passage{By: by(adaID), Repo: repo, Stranger: true, Refusal: unmatched}},
 		{"nobody by default", PeopleSettings{}, ada, "", "", Passage{By: by(adaID), Repo: repo, Stranger: true, Refusal: unmatched}},
-		{"nobody, but all may", open, ada, "", "", Passage{By: by("Ada Lovelace on linear"), Repo: repo, Base: "main"}},
+		{"nobody, but all may", open, ada, "", "", Passage{By: by("Ada Lovelace on Linear"), Repo: repo, Base: "main"}},
 		{"all may, but not a login without rights", open, ada, "next", "eve", Passage{By: by("eve"), Repo: repo, Stranger: true, Refusal: strings.ReplaceAll(mayNot, "ada", "eve")}},
 		{"without rights", people(adaID, "Ada2"), ada, "", "", Passage{By: by("Ada2"), Repo: repo, Stranger: true, Refusal: strings.ReplaceAll(mayNot, "ada", "Ada2")}},
 	} {

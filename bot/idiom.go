@@ -54,8 +54,8 @@ func nextStep(i Idiom, v session.View) string {
 		return i.either("Comment `/ship retry` in a few minutes, or `/ship model NAME` to take another model.",
 			"Reply `retry` in a few minutes, or `model NAME` to take another model.")
 	}
-	return i.either("Comment `/ship retry`.", "Reply `retry`.") +
-		" If it happens again, whoever runs ship finds the cause in the log under session " + code(string(v.Session)) + "."
+	return i.either("Comment `/ship retry`. If it happens again, whoever runs ship finds the cause in the log under session "+code(string(v.Session))+".",
+		"Reply `retry` to go on. If it happens again, whoever runs ship finds the cause in the log.")
 }
 
 func afterSuccess(i Idiom, v session.View) string {
@@ -68,7 +68,7 @@ func afterSuccess(i Idiom, v session.View) string {
 			"Have a look, and reply with what to change if something is missing.")
 	}
 	return i.either("Comment `/ship` and what you expected if something is missing.",
-		"Reply with what you expected if something is missing.")
+		"Reply if you want to know more, or with what to change.")
 }
 
 // answerWith says how to answer a question.
@@ -87,6 +87,8 @@ func orders(i Idiom) []order {
 	all := []order{{"fix the flaky login test", "do that, in a sandbox, and open a draft pull request"}}
 	if i == Commenting {
 		all = append(all, order{"", "do what this issue is about; on a pull request, get it into shape and mark it ready"})
+	} else {
+		all = append(all, order{"why is the login test flaky?", "look it up in the code and answer"})
 	}
 	return append(all,
 		order{"stop", "stop; the work so far is kept"},

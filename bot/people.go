@@ -90,5 +90,5 @@ func (a Asker) called() string {
 	if name = clip(strings.Join(strings.Fields(name), " "), 60); name == "" {
 		name = "somebody"
 	}
-	return name + " on " + a.Platform
+	return name + " on " + strings.ToUpper(a.Platform[:min(1, len(a.Platform))]) + a.Platform[min(1, len(a.Platform)):]
 }

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,20 +21,38 @@ const (
 )
 
 // Seen says that a request was noticed, and nothing that is not known yet: it
-// is said before anything is looked at. The first one began the conversation.
-func Seen(verb session.Verb, first bool) string {
+// is said before anything is looked at, the request's right included. The first
+// one began the conversation; v is what goes on in it.
+func Seen(v session.View, verb session.Verb, first bool) string {
+	atWork := v.Turn > 0 && v.Phase != session.PhaseEnded && v.Phase != session.PhaseAsking
 	switch verb {
 	case session.Stop, session.Withdraw:
-		return "Stopping."
-	case session.Retry:
-		return "Trying that again."
-	case session.Instruct, session.Finish:
-		if first {
-			return "On it. I read what this is about and look for the right repository, then I begin."
+		if atWork {
+			return "Stopping."
 		}
-		return "Got that, I take it from here."
+	case session.Retry:
+		if v.Turn > 0 && !atWork {
+			return "Taking that up again."
+		}
+	case session.Instruct, session.Finish:
+		return noted(v, first, atWork)
 	}
 	return "One moment."
+}
+
+// noted is what is said of an instruction.
+func noted(v session.View, first, atWork bool) string {
+	switch {
+	case first:
+		return "Thanks, I'm looking into this. First I read it through and find the right repository."
+	case v.Phase == session.PhaseAsking:
+		return "Thanks, let me see."
+	case atWork:
+		return "Got it, I pass that on to the work at hand."
+	case v.Turn == 0:
+		return "Got it, I look into this now."
+	}
+	return "Got it, back to work."
 }
 
 // Place tells a place in the queue.
@@ -51,10 +70,7 @@ func SettingUp(v session.View) string {
 func Heartbeat(v session.View, running time.Duration) string {
 	text := headline(v)
 	if v.Phase == session.PhaseWorking {
-		text = "Still at it"
-		if doing := phrase(v.Doing, 120); doing != "" {
-			text += ": " + doing
-		}
+		text = "Still " + activity(v)
 	}
 	if running < time.Minute {
 		return text + "."
@@ -62,19 +78,47 @@ func Heartbeat(v session.View, running time.Duration) string {
 	return text + ", " + took(running) + " so far."
 }
 
+// activity is what the agent does now, to be put behind "I am".
+func activity(v session.View) string {
+	tool, what, _ := strings.Cut(strings.TrimSuffix(v.Doing, failing), ": ")
+	deed := deeds[strings.ToLower(strings.TrimSpace(tool))]
+	switch {
+	case strings.TrimSpace(what) != "" && deed != "":
+		return strings.ToLower(deed[:1]) + deed[1:] + " " + code(clip(strings.Join(strings.Fields(legible(what)), " "), 120))
+	case v.Doing == "thinking", strings.HasPrefix(v.Doing, waiting):
+		return phrase(v.Doing, 120)
+	}
+	return "at it"
+}
+
+const (
+	// failing ends the text of a step that did not work.
+	failing = " (failed)"
+	// waiting begins what is said of an agent that can do nothing itself.
+	waiting = "waiting for "
+)
+
 // deeds are the agent's tools as people say it.
 var deeds = map[string]string{
 	"bash": "Running", "read": "Reading", "list": "Looking into", "glob": "Looking for", "grep": "Searching for",
 	"edit": "Editing", "multiedit": "Editing", "patch": "Editing", "write": "Writing", "webfetch": "Fetching",
 	"websearch": "Searching for", "task": "Working on", "thinking": "Thinking about",
+	"starting": "Starting with", "finished": "Finishing",
 }
 
-// Deed is the newest step of a turn as what is done, and to what. Neither is
-// empty.
-func Deed(v session.View) (action, parameter string) {
+// Deed is the newest step of a turn as what is done, and to what; neither is
+// empty. The result is, unless the step is known to have failed.
+func Deed(v session.View) (action, parameter, result string) {
+	if what, ok := strings.CutPrefix(v.Doing, waiting); ok {
+		return "Waiting for", objectOf(v, what), ""
+	}
 	tool, what := v.Doing, ""
 	if n := len(v.Steps); n > 0 {
-		tool, what, _ = strings.Cut(v.Steps[n-1], ": ")
+		step, failed := strings.CutSuffix(v.Steps[n-1], failing)
+		if failed {
+			result = "failed"
+		}
+		tool, what, _ = strings.Cut(step, ": ")
 	}
 	tool = strings.TrimSpace(tool)
 	if action = deeds[strings.ToLower(tool)]; action == "" {
@@ -83,7 +127,7 @@ func Deed(v session.View) (action, parameter string) {
 	if strings.TrimSpace(action) == "" {
 		action = "Working on"
 	}
-	return action, objectOf(v, what)
+	return action, objectOf(v, what), result
 }
 
 // objectOf is what a step is done to: what it says, or else what the work is
@@ -112,6 +156,7 @@ func Spoken(text string) string {
 	text = strings.NewReplacer(
 		"Tell me what to do with `/ship …`", "Just tell me what to do",
 		"Please write it again: `/ship …`", "Please write it again",
+		"then `/ship retry`", "then reply `retry`",
 	).Replace(text)
 	text = strings.TrimSpace(spoken.ReplaceAllString(text, "`$1`"))
 	if text == "" {
@@ -125,7 +170,7 @@ func Spoken(text string) string {
 func Answer(s session.State) string {
 	v := session.ViewOf(s)
 	if failed(v) {
-		return paragraphs(sorry(v), kept(v), lastWords(v), numbers(v), whatNow(v))
+		return paragraphs(sorry(v), kept(v)+unchanged(v), lastWords(v), whatNow(v), numbers(v))
 	}
 	answer := ""
 	if v.Outcome != nil {
@@ -134,14 +179,24 @@ func Answer(s session.State) string {
 	if answer == "" {
 		answer = headline(v) + "."
 	}
-	return paragraphs(answer, work(v), numbers(v), whatNow(v))
+	if v.Changed { // the work is what was asked for, and otherwise the answer is
+		return paragraphs(work(v), answer, whatNow(v), numbers(v))
+	}
+	return paragraphs(answer, work(v), whatNow(v), numbers(v))
 }
 
 // AnswerElsewhere is the end of a turn for a place where nobody asked for it:
 // nothing of what was said, as not everybody there may read it.
 func AnswerElsewhere(s session.State) string {
 	v := session.ViewOf(s)
-	return paragraphs("What was asked of me elsewhere has ended. "+headline(v)+".", work(v), numbers(v))
+	text := "What was asked of me elsewhere is done."
+	switch {
+	case asking(v) != nil:
+		text = "What was asked of me elsewhere needs an answer there before I can go on."
+	case ending(v) != session.Completed:
+		text = "What was asked of me elsewhere has ended. " + headline(v) + "."
+	}
+	return paragraphs(text, work(v), numbers(v))
 }
 
 // AgentAsks is a question of the agent's, which ends a turn. What can be chosen
@@ -160,7 +215,7 @@ func AgentAsks(s session.State) string {
 	if text == "" {
 		text = "I need a decision from you before I can go on."
 	}
-	return paragraphs(text, explained(q.Choices), work(v), numbers(v), answerWith(Talking, len(q.Choices) > 0))
+	return paragraphs(text, explained(q.Choices), answerWith(Talking, len(q.Choices) > 0), work(v), numbers(v))
 }
 
 // explained lists choices of which not all say themselves what they mean.
@@ -179,7 +234,7 @@ func Settled(s session.State) string {
 	if v.PR != nil {
 		text += " The work is in " + pullRequest(v.PR) + "."
 	}
-	return text + " " + whatNow(v)
+	return text + " " + nextStep(Talking, v)
 }
 
 // paragraphs joins what there is.
@@ -193,12 +248,39 @@ func paragraphs(parts ...string) string {
 	return strings.Join(there, "\n\n")
 }
 
-// sorry is the sentence that a turn ended with which did not succeed.
+// sorry is the sentence that a turn ended with which did not succeed, without
+// what is said below in the words of a conversation: whether anything is left
+// of it, and what to do.
 func sorry(v session.View) string {
-	if v.Outcome != nil && strings.TrimSpace(v.Outcome.Say) != "" {
-		return Cut(Neutralise(Spoken(v.Outcome.Say)), maxSay)
+	say := ""
+	if v.Outcome != nil {
+		say = strings.TrimSpace(v.Outcome.Say)
 	}
-	return headline(v) + "."
+	if advised(v) {
+		say = strings.TrimSuffix(say, " Ask it to go on.")
+	} else if i := strings.LastIndex(say, ". "); i > 0 {
+		say = strings.NewReplacer("; its work is kept", "", "; the work so far is kept", "").Replace(say[:i+1])
+	}
+	if say == "" {
+		return headline(v) + "."
+	}
+	return Cut(Neutralise(Spoken(say)), maxSay)
+}
+
+// advised: only the sentence of a failure knows what to do about it. The others
+// end in advice that is the same for all of their kind.
+func advised(v session.View) bool {
+	e := ending(v)
+	return e == session.Crashed || e == session.Completed || e == ""
+}
+
+// unchanged says of a turn that did not succeed that nothing is left of it. One
+// that crashed may have left something where nobody can look.
+func unchanged(v session.View) string {
+	if v.Changed || advised(v) {
+		return ""
+	}
+	return "No file was changed."
 }
 
 // lastWords are the agent's own in a turn that did not succeed: they are not
@@ -214,14 +296,15 @@ func lastWords(v session.View) string {
 func work(v session.View) string {
 	where := ""
 	switch {
+	case v.PR != nil && v.PR.Draft:
+		where = "**" + link(fmt.Sprintf("Draft pull request #%d", v.PR.Number), v.PR.URL) + "**"
 	case v.PR != nil:
-		where = pullRequest(v.PR)
+		where = "**" + link(fmt.Sprintf("Pull request #%d", v.PR.Number), v.PR.URL) + "**"
 	case v.Changed && v.Branch != "":
-		where = "branch " + code(clip(v.Branch, 100))
+		where = "Branch " + code(clip(v.Branch, 100))
 	default:
 		return ""
 	}
-	where = strings.ToUpper(where[:1]) + where[1:]
 	if v.Repo != "" {
 		where += " in " + code(clip(v.Repo, 200))
 	}
@@ -241,7 +324,7 @@ func numbers(v session.View) string {
 // whatNow says what a person can do now. The sentence of a failure may say it
 // already.
 func whatNow(v session.View) string {
-	if failed(v) && v.Outcome != nil && strings.Contains(v.Outcome.Say, "`/ship") {
+	if failed(v) && advised(v) && v.Outcome != nil && strings.Contains(v.Outcome.Say, "`/ship") {
 		return ""
 	}
 	return nextStep(Talking, v)

@@ -31,21 +31,22 @@ func TestDeed(t *testing.T) {
 	doing := session.View{Title: "Flaky login", Doing: "starting"}
 	todo := session.View{Title: "Flaky login", Steps: []string{"thinking"}, Todos: []session.Todo{{Text: "Read it", Status: "completed"}, {Text: "Fix it", Status: "in_progress"}}}
 	for _, tt := range []struct {
-		view              session.View
-		action, parameter string
+		view                      session.View
+		action, parameter, result string
 	}{
-		{session.View{Steps: []string{"read: a.go", "bash: sh test.sh (failed)"}}, "Running", "sh test.sh (failed)"},
-		{session.View{Steps: []string{"bash: "}, Repo: "acme/widgets"}, "Running", "acme/widgets"},
-		{session.View{Steps: []string{"edit"}, Title: "Flaky login"}, "Editing", "Flaky login"},
-		{session.View{Steps: []string{"mcp_thing: x: y"}}, "mcp_thing", "x: y"},
-		{todo, "Thinking about", "Fix it"},
-		{doing, "starting", "Flaky login"},
-		{session.View{}, "Working on", "the request"},
-		{session.View{Steps: []string{": \n "}}, "Working on", "the request"},
-		{session.View{Steps: []string{"bash: echo @bob\nls"}}, "Running", "echo @\u200bbob ls"},
+		{session.View{Steps: []string{"read: a.go", "bash: sh test.sh (failed)"}}, "Running", "sh test.sh", "failed"},
+		{session.View{Steps: []string{"bash: "}, Repo: "acme/widgets"}, "Running", "acme/widgets", ""},
+		{session.View{Steps: []string{"edit"}, Title: "Flaky login"}, "Editing", "Flaky login", ""},
+		{session.View{Steps: []string{"mcp_thing: x: y"}}, "mcp_thing", "x: y", ""},
+		{todo, "Thinking about", "Fix it", ""},
+		{doing, "Starting with", "Flaky login", ""},
+		{session.View{Doing: "waiting for the model (attempt 3)", Steps: []string{"bash: sh test.sh"}}, "Waiting for", "the model (attempt 3)", ""},
+		{session.View{}, "Working on", "the request", ""},
+		{session.View{Steps: []string{": \n "}}, "Working on", "the request", ""},
+		{session.View{Steps: []string{"bash: echo @bob\nls"}}, "Running", "echo @\u200bbob ls", ""},
 	} {
-		if action, parameter := Deed(tt.view); action != tt.action || parameter != tt.parameter {
-			t.Errorf("%q: %q %q", tt.view.Steps, action, parameter)
+		if action, parameter, result := Deed(tt.view); action != tt.action || parameter != tt.parameter || result != tt.result {
+			t.Errorf("%q: %q %q %q", tt.view.Steps, action, parameter, result)
 		}
 	}
 }
@@ -57,7 +58,7 @@ func FuzzDeed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, step, doing string) {
 		for _, v := range []session.View{{Steps: []string{step}, Doing: doing}, {Doing: doing}, {Steps: []string{step}, Todos: []session.Todo{{Text: doing, Status: "in_progress"}}}} {
-			action, parameter := Deed(v)
+			action, parameter, _ := Deed(v)
 			if strings.TrimSpace(action) == "" || strings.TrimSpace(parameter) == "" || strings.ContainsAny(action+parameter, "\n\r") {
 				t.Errorf("%q %q", action, parameter)
 			}
@@ -105,9 +106,9 @@ func everyEnding() []session.Ending {
 func TestAgentAsks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ answer, question, want string }{
-		{"I found two ways.", "Which one?", "I found two ways.\n\nWhich one?\n\n1 min\n\nReply in your own words."},
-		{"I found two ways. Which one?", "Which one?", "I found two ways. Which one?\n\n1 min\n\nReply in your own words."},
-		{"", "", "I need a decision from you before I can go on.\n\n1 min\n\nReply in your own words."},
+		{"I found two ways.", "Which one?", "I found two ways.\n\nWhich one?\n\nReply in your own words.\n\n1 min"},
+		{"I found two ways. Which one?", "Which one?", "I found two ways. Which one?\n\nReply in your own words.\n\n1 min"},
+		{"", "", "I need a decision from you before I can go on.\n\nReply in your own words.\n\n1 min"},
 	} {
 		s := stateOf(session.Outcome{Ending: session.Completed, Answer: tt.answer, Question: &session.Question{Text: tt.question}})
 		if got := AgentAsks(s); got != tt.want {
@@ -124,8 +125,10 @@ func TestHeartbeat(t *testing.T) {
 		running time.Duration
 		want    string
 	}{
-		{working, 12 * time.Minute, "Still at it: bash: go test ./..., 12 min so far."},
-		{working, time.Second, "Still at it: bash: go test ./...."},
+		{working, 12 * time.Minute, "Still running `go test ./...`, 12 min so far."},
+		{working, time.Second, "Still running `go test ./...`."},
+		{session.View{Phase: session.PhaseWorking, Doing: "waiting for the model (attempt 3)"}, 9 * time.Minute, "Still waiting for the model (attempt 3), 9 min so far."},
+		{session.View{Phase: session.PhaseWorking, Doing: "mcp_thing: `x`"}, 9 * time.Minute, "Still at it, 9 min so far."},
 		{session.View{Phase: session.PhaseWorking}, 90 * time.Minute, "Still at it, 1 h 30 min so far."},
 		{session.View{Phase: session.PhaseQueued, Place: 2}, 9 * time.Minute, "Waiting for a sandbox, number 2 in line, 9 min so far."},
 	} {
@@ -141,15 +144,17 @@ func TestSeen(t *testing.T) {
 	for _, verb := range []session.Verb{
 		session.Instruct, session.Finish, session.Stop, session.Retry, session.Status, session.Help, session.Model, session.Budget, session.Ready, session.Unclear, "new",
 	} {
-		for _, first := range []bool{true, false} {
-			text := Seen(verb, first)
-			seen[text] = true
-			if text == "" || strings.Contains(text, "`") {
-				t.Errorf("%s: %q", verb, text)
+		for _, phase := range []session.Phase{"", session.PhaseAsking, session.PhaseWorking, session.PhaseEnded} {
+			for _, first := range []bool{true, false} {
+				text := Seen(session.View{Turn: len(phase), Phase: phase}, verb, first)
+				seen[text] = true
+				if text == "" || strings.Contains(text, "`") {
+					t.Errorf("%s: %q", verb, text)
+				}
 			}
 		}
 	}
-	if len(seen) != 5 {
+	if len(seen) != 8 {
 		t.Errorf("said %v", seen)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // StatusLine is what a session does, or how it ended, in one line of text: the
 // answer to the status verb. Foreign words in it are neutralised.
 func StatusLine(i Idiom, v session.View) string {
-	parts := []string{headline(v) + "."}
+	parts := []string{i.either(headline(v), doingNow(v)) + "."}
 	if v.Turn > 0 {
 		parts = append(parts, sentence(facts(v)))
 	}
@@ -27,6 +27,19 @@ func StatusLine(i Idiom, v session.View) string {
 		parts = append(parts, nextStep(i, v))
 	}
 	return strings.Join(parts, " ")
+}
+
+// doingNow is the headline where people talk: they asked what ship is doing.
+func doingNow(v session.View) string {
+	switch {
+	case v.Phase == session.PhaseWorking:
+		return "I'm " + activity(v)
+	case v.Phase == session.PhasePreparing && v.Turn == 0:
+		return "I have not begun with anything here yet. Just tell me what to do"
+	case v.Phase == session.PhaseAsking:
+		return "I'm waiting to hear which repository to work in. Choose one, or write its name as `OWNER/NAME`"
+	}
+	return headline(v)
 }
 
 // sentence writes facts as one, or as nothing when there are none.

@@ -30,7 +30,7 @@ func Step(s State, e Event, p Policy) State {
 	case Taken:
 		n.taken()
 	case Closed:
-		n.closed(e.PR)
+		n.closed(e)
 	case Poisoned:
 		n.poisoned(e)
 	case Tick: // the clock alone: what follows is below
@@ -178,9 +178,10 @@ func (n *step) admitted(asked Request, a Admission) {
 }
 
 // refuse says no once per person, and every time when it is the thing that
-// cannot be done.
+// cannot be done, or when the request was acknowledged before: who was told
+// that it was seen waits for what comes of it.
 func (n *step) refuse(r Request, a Admission) {
-	if a.Stranger {
+	if a.Stranger && !r.Early {
 		if slices.Contains(n.Refused, r.By.Login) {
 			return
 		}
@@ -286,6 +287,10 @@ func BranchOf(branch string, id ID) bool {
 
 // obey carries out what an admitted request says.
 func (n *step) obey(r Request, context string) {
+	if n.overtaken(r) {
+		n.say(r, "You said stop after you had asked for this, and the one reached me before the other, so I left it alone. Ask again if it is still wanted.")
+		return
+	}
 	switch r.Verb {
 	case Instruct, Finish:
 		n.instruct(Admitted{Request: r, Context: context})
@@ -353,7 +358,7 @@ func (n *step) steerable(a Admitted, model string) bool {
 func (n *step) retry(r Request, context string) {
 	switch {
 	case n.busy() && n.Turn.Stopping == "":
-		n.say(r, "I'm still at it, so there is nothing to retry yet. `/ship stop` ends the current turn.")
+		n.say(r, "I'm still at it, so there is nothing to retry yet. `/ship stop` ends it.")
 	case n.Turn != nil && n.Turn.Forgotten:
 		n.say(r, "The last request was carried out, and it was too long to be kept after that. Please write it again: `/ship …`.")
 	case n.Turn == nil || len(n.Turn.Requests) == 0:
@@ -380,7 +385,8 @@ func (n *step) anew(r Request, context string) Admitted {
 }
 
 func (n *step) stop(r Request) {
-	dropped := len(n.Waiting) > 0 || n.Asking != nil
+	n.noteStop(r)
+	dropped := n.dropQuestion() || len(n.Waiting) > 0 || n.Asking != nil
 	n.Asking = nil
 	n.dismiss("`" + printable(r.By.Login) + "` said stop")
 	switch {
@@ -393,8 +399,19 @@ func (n *step) stop(r Request) {
 	}
 }
 
+// dropQuestion lets go of the question that the last turn ended with. Whoever
+// says stop does not want to be asked.
+func (n *step) dropQuestion() (dropped bool) {
+	if n.busy() || n.Turn == nil || n.Turn.Outcome == nil || n.Turn.Outcome.Question == nil {
+		return false
+	}
+	n.Turn.Outcome.Question = nil
+	return true
+}
+
 // withdraw ends what runs, because the work was taken away.
 func (n *step) withdraw(r Request) {
+	n.noteStop(r)
 	waited := n.Asking != nil
 	n.Asking = nil
 	n.dismiss("The work was taken away from me")
@@ -434,7 +451,7 @@ func (n *step) setModel(r Request) {
 		return
 	}
 	n.Model = model
-	n.say(r, fmt.Sprintf("From the next turn on this thread uses `%s`.", model))
+	n.say(r, fmt.Sprintf("From the next request on, I use `%s` here.", model))
 }
 
 func (n *step) setBudget(r Request) {
@@ -443,10 +460,10 @@ func (n *step) setBudget(r Request) {
 	case err != nil || !(usd > 0) || math.IsInf(usd, 0): // not a number is not above zero
 		n.say(r, "A budget is a positive amount in USD, such as `/ship budget 5`.")
 	case n.policy.MaxBudgetUSD > 0 && usd > n.policy.MaxBudgetUSD:
-		n.say(r, fmt.Sprintf("The most that I may spend on a turn here is $%.2f. Whoever runs me can raise `limits.max_budget_usd`.", n.policy.MaxBudgetUSD))
+		n.say(r, fmt.Sprintf("The most that I may spend on one request here is $%.2f. Whoever runs me can raise `limits.max_budget_usd`.", n.policy.MaxBudgetUSD))
 	default:
 		n.Budget = usd
-		n.say(r, fmt.Sprintf("From the next turn on, each turn in this thread may spend up to $%.2f.", usd))
+		n.say(r, fmt.Sprintf("From the next request on, I may spend up to $%.2f on each one here.", usd))
 	}
 }
 
@@ -471,9 +488,10 @@ func (n *step) taken() {
 }
 
 // closed: a pull request was closed or merged. Unless it is one of the past,
-// nobody waits for the work.
-func (n *step) closed(number int) {
-	if n.PR == nil || number != 0 && number != n.PR.Number {
+// nobody waits for the work. Another repository has pull requests of the same
+// numbers, and whoever may write there can name a branch as this session's.
+func (n *step) closed(e Event) {
+	if n.PR == nil || e.PR != 0 && e.PR != n.PR.Number || e.Key != "" && n.PR.Key != "" && e.Key != n.PR.Key {
 		return
 	}
 	n.dismiss("The pull request was closed")

@@ -26,10 +26,10 @@ func TestPeople(t *testing.T) {
 		"by id":              {by: "cleo", people: func(d *desk) map[string]string { return map[string]string{d.PersonID("cleo"): "ada-gh"} }, want: "ada-gh"},
 		"without the right":  {by: "bob", want: "bob-gh", stranger: true},
 		"nobody knows":       {by: "cleo", stranger: true},
-		"allowed":            {by: "cleo", unmatched: "allow", want: "Cleo on linear"},
-		"allowed, bad name":  {by: "cleo", person: lineartest.Person{Name: "@all `rm`\n# x"}, unmatched: "allow", want: "all rm # x on linear"},
+		"allowed":            {by: "cleo", unmatched: "allow", want: "Cleo on Linear"},
+		"allowed, bad name":  {by: "cleo", person: lineartest.Person{Name: "@all `rm`\n# x"}, unmatched: "allow", want: "all rm # x on Linear"},
 		"automation":         {by: "", stranger: true},
-		"allowed automation": {by: "", unmatched: "allow", want: "an automation on linear"},
+		"allowed automation": {by: "", unmatched: "allow", want: "an automation on Linear"},
 		"known automation":   {by: "", people: func(*desk) map[string]string { return map[string]string{automation: "ada-gh"} }, want: "ada-gh"},
 	} {
 		t.Run(name, func(t *testing.T) {

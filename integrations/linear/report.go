@@ -270,8 +270,8 @@ func (r *report) news() (key string, content ql.Content) {
 	case v.Phase == session.PhasePreparing && v.Turn > 0:
 		what, content = "preparing", ql.Thought(bot.SettingUp(v))
 	case v.Phase == session.PhaseWorking && (len(v.Steps) > 0 || v.Doing != ""):
-		action, parameter := bot.Deed(v)
-		what, content = action+"\x00"+parameter, ql.Action(speakable(action), speakable(parameter), "")
+		action, parameter, result := bot.Deed(v)
+		what, content = action+"\x00"+parameter+"\x00"+result, ql.Action(speakable(action), speakable(parameter), result)
 	default:
 		return "", ql.Content{}
 	}

@@ -52,7 +52,7 @@ func TestReport(t *testing.T) {
 			[]string{`passing action "Thinking about" "Login test is flaky"`}, nil},
 		"nothing but a word": {func(s *session.State) {
 			s.Title, s.Repo.Name, s.Turn.Progress = "", "", session.Progress{Doing: "finished"}
-		}, []string{`passing action "finished" "the request"`}, nil},
+		}, []string{`passing action "Finishing" "the request"`}, nil},
 		"hostile": {func(s *session.State) {
 			s.Turn.Progress = session.Progress{
 				Steps: []string{"bash: echo @bob https://linear.app/acme/profiles/bob\n\n# now"}, Todos: []session.Todo{{Text: "ask @bob"}, {Text: " \n"}},
@@ -173,7 +173,7 @@ func TestHeartbeat(t *testing.T) {
 	s.drain(0.2) // not enough for progress, but for a sign of life
 	state = s.report(3, state)
 	s.report(4, state)
-	want := "passing thought: Still at it: bash: go test ./..., 1 h 12 min so far."
+	want := "passing thought: Still running `go test ./...`, 1 h 12 min so far."
 	if said := s.said(); len(said) != 2 || said[1] != want {
 		t.Errorf("said %q", said)
 	}

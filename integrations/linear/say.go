@@ -113,13 +113,14 @@ func (w *work) acknowledge(ctx context.Context) error {
 		verb = w.effect.Request.Verb
 	}
 	return w.create(ctx, utterance{
-		id: w.effect.ID, content: ql.Thought(bot.Seen(verb, first)), ephemeral: !first, priority: Thinking,
+		id: w.effect.ID, content: ql.Thought(bot.Seen(session.ViewOf(w.job.State), verb, first)), ephemeral: !first, priority: Thinking,
 	})
 }
 
 // say posts a sentence of ours. What it is to Linear follows from what goes on
 // in the session, for the last activity decides whether the session works,
-// waits or is over. Performed twice: see create.
+// waits or is over. A question that is open, ours or the agent's, stays so.
+// Performed twice: see create.
 func (w *work) say(ctx context.Context) error {
 	text := bot.Spoken(w.effect.Text)
 	u := utterance{id: w.effect.ID, content: ql.Response(text), priority: Settling}
@@ -130,6 +131,9 @@ func (w *work) say(ctx context.Context) error {
 		return w.put(ctx, u)
 	case s.Turn != nil && s.Turn.Stage != session.Ended:
 		u.content, u.priority = ql.Thought(text), Thinking
+	case s.Turn != nil && questioned(s):
+		u.content, u.choices = ql.Elicitation(text), literal(s.Turn.Outcome.Question.Choices)
+		return w.put(ctx, u)
 	case w.effect.Refusal:
 		u.content = ql.Failure(text)
 	}

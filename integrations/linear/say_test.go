@@ -58,7 +58,7 @@ func asking(s *stage, j *session.Job) {
 
 const (
 	whereSelect = ` select {"options":[{"label":"acme/widgets","value":"acme/widgets"},{"value":"acme/api"}]}`
-	place       = "Draft pull request [#7](https://github.com/acme/widgets/pull/7) in `acme/widgets`, 2 files changed."
+	place       = "**[Draft pull request #7](https://github.com/acme/widgets/pull/7)** in `acme/widgets`, 2 files changed."
 	price       = "`acme/large` · 3 model calls · $0.50 · 12 min"
 )
 
@@ -67,9 +67,14 @@ func speeches() map[string]speech {
 	question.Question = &session.Question{Text: "Which one?", Choices: []session.Choice{{Label: "Harmless", Value: "the first"}}}
 	return map[string]speech{
 		"the first request": {acknowledged(session.Instruct, ""),
-			[]string{"thought: On it. I read what this is about and look for the right repository, then I begin."}, ql.AgentSessionStatusActive},
-		"a later request": {acknowledged(session.Instruct, "a/c"), []string{"passing thought: Got that, I take it from here."}, ql.AgentSessionStatusActive},
-		"stop":            {acknowledged(session.Stop, "a/c"), []string{"passing thought: Stopping."}, ql.AgentSessionStatusActive},
+			[]string{"thought: Thanks, I'm looking into this. First I read it through and find the right repository."}, ql.AgentSessionStatusActive},
+		"a later request": {acknowledged(session.Instruct, "a/c"), []string{"passing thought: Got it, I look into this now."}, ql.AgentSessionStatusActive},
+		"stop": {func(s *stage) session.Job {
+			j := acknowledged(session.Stop, "a/c")(s)
+			j.State = s.working()
+			return j
+		}, []string{"passing thought: Stopping."}, ql.AgentSessionStatusActive},
+		"stop when idle": {acknowledged(session.Stop, "a/c"), []string{"passing thought: One moment."}, ql.AgentSessionStatusActive},
 		"a word in between": {saying(session.Say, "Working: `/ship stop` stops me.", func(s *stage, j *session.Job) { j.State = s.working() }),
 			[]string{"thought: Working: `stop` stops me."}, ql.AgentSessionStatusActive},
 		"a word when idle": {saying(session.Say, "Nothing is running here.", nil), []string{"response: Nothing is running here."}, ql.AgentSessionStatusComplete},
@@ -80,19 +85,19 @@ func speeches() map[string]speech {
 			[]string{"elicitation: Where?" + whereSelect}, ql.AgentSessionStatusAwaitinginput},
 		"a question without choices": {saying(session.Ask, "Where?", nil), []string{"elicitation: Where?"}, ql.AgentSessionStatusAwaitinginput},
 		"done": {answering(completed(), nil),
-			[]string{"response: The test waits for the server now. / " + place + " / " + price + " / Have a look. Reply with what to change, or `ready` to ask for review."}, ql.AgentSessionStatusComplete},
+			[]string{"response: " + place + " / The test waits for the server now. / Have a look. Reply with what to change, or `ready` to ask for review. / " + price}, ql.AgentSessionStatusComplete},
 		"done, and no file changed": {answering(session.Outcome{Ending: session.Completed}, func(s *session.State) { s.PR, s.Turn.Changed = nil, false }),
-			[]string{"response: Done, and no file had to change. / `acme/large` · 12 min / Reply with what you expected if something is missing."}, ql.AgentSessionStatusComplete},
+			[]string{"response: Done, and no file had to change. / Reply if you want to know more, or with what to change. / `acme/large` · 12 min"}, ql.AgentSessionStatusComplete},
 		"stopped": {answering(session.Outcome{Ending: session.Stopped, Say: "Stopped by ada. `/ship retry` starts it again."}, func(s *session.State) { s.PR, s.Turn.Changed = nil, false }),
-			[]string{"response: Stopped by ada. `retry` starts it again. / `acme/large` · 12 min"}, ql.AgentSessionStatusComplete},
+			[]string{"response: Stopped by ada. / No file was changed. / Reply `retry` to go on, or with what to do instead. / `acme/large` · 12 min"}, ql.AgentSessionStatusComplete},
 		"stuck": {answering(session.Outcome{Ending: session.Stuck, Say: "The same call failed three times.", Answer: "Hm."}, nil),
-			[]string{"error: The same call failed three times. / What was done so far is in draft pull request [#7](https://github.com/acme/widgets/pull/7). / The agent's last words: / > Hm. / `acme/large` · 12 min / Reply with what to try differently, or `retry` to let it try again."}, ql.AgentSessionStatusError},
+			[]string{"error: The same call failed three times. / What was done so far is in draft pull request [#7](https://github.com/acme/widgets/pull/7). / The agent's last words: / > Hm. / Reply with what to try differently, or `retry` to let it try again. / `acme/large` · 12 min"}, ql.AgentSessionStatusError},
 		"the agent asks": {answering(question, nil),
-			[]string{"elicitation: The test waits for the server now. / Which one? / - `the first`: Harmless / " + place + " / " + price + ` / Reply with one of the choices, or in your own words. select {"options":[{"value":"the first"}]}`}, ql.AgentSessionStatusAwaitinginput},
+			[]string{"elicitation: The test waits for the server now. / Which one? / - `the first`: Harmless / Reply with one of the choices, or in your own words. / " + place + " / " + price + ` select {"options":[{"value":"the first"}]}`}, ql.AgentSessionStatusAwaitinginput},
 		"asked elsewhere": {answering(completed(), func(s *session.State) { s.Turn.Requests[0].Thread = session.Thread{Platform: "github", Key: "x"} }),
-			[]string{"response: What was asked of me elsewhere has ended. Done, draft pull request #7 is up to date. / " + place + " / " + price}, ql.AgentSessionStatusComplete},
+			[]string{"response: What was asked of me elsewhere is done. / " + place + " / " + price}, ql.AgentSessionStatusComplete},
 		"mentions": {answering(session.Outcome{Ending: session.Completed, Answer: "Ask @bob, https://linear.app/acme/profiles/bob"}, func(s *session.State) { s.PR, s.Turn.Changed = nil, false }),
-			[]string{"response: Ask @\u200bbob, https://\u200blinear.app/acme/profiles/bob / `acme/large` · 12 min / Reply with what you expected if something is missing."}, ql.AgentSessionStatusComplete},
+			[]string{"response: Ask @\u200bbob, https://\u200blinear.app/acme/profiles/bob / Reply if you want to know more, or with what to change. / `acme/large` · 12 min"}, ql.AgentSessionStatusComplete},
 	}
 }
 
