@@ -142,7 +142,7 @@ func (w *work) admitToPull(r session.Request, p *github.PullRequest, a *session.
 		return nil
 	}
 	if w.elsewhere() { // where, is not for everybody here to know
-		a.Refusal = fmt.Sprintf("The branch `%s` is called like one of mine in another repository, so I leave it alone. Open the pull request from a branch of another name, or ask me in an issue.", harmless(p.GetHead().GetRef()))
+		a.Refusal = fmt.Sprintf("In this session I work in another repository, so I leave the branch `%s` alone. Ask me in an issue here, or open the pull request from a branch of another name.", harmless(p.GetHead().GetRef()))
 		return nil
 	}
 	if refusal := w.unworkable(r, p); refusal != "" {
