@@ -265,3 +265,20 @@ func TestABoxElsewhereTakesTheOldOnesPlace(t *testing.T) {
 		t.Errorf("left %v", s.state.Left)
 	}
 }
+
+// TestAnotherRepositoryClosesNothing: whoever may write to some repository can
+// give a branch there the session's name, and its pull request the number.
+func TestAnotherRepositoryClosesNothing(t *testing.T) {
+	t.Parallel()
+	s := told(t, oneTurn)
+	s.settled(t)
+	s.state.PR.Key = "PR_ours"
+	s.step(Event{Kind: Closed, PR: 8, Key: "PR_theirs"})
+	if s.state.Closed {
+		t.Error("a pull request of another repository was taken for the session's")
+	}
+	s.step(Event{Kind: Closed, PR: 8, Key: "PR_ours"})
+	if !s.state.Closed {
+		t.Error("the session's own was closed, and nothing followed")
+	}
+}
