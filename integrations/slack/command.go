@@ -59,11 +59,12 @@ func root(q session.Request, ts string) (session.Delivery, error) {
 	if !t.pending() || !validTS.MatchString(ts) {
 		return session.Delivery{}, fmt.Errorf("%s and message %q: %w", q.Thread.Key, ts, errNoCommand)
 	}
-	content := t.root
+	command := t.root
 	t.root = ts
 	q.Thread, q.Ref = t.session(), ref{refCommand, ts}.String()
 	return session.Delivery{
-		Session: t.id(), Keys: []string{"sl:" + content}, Keep: keepKeys,
-		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: content, Request: &q},
+		// Not the command's own key: another session of this shard has that.
+		Session: t.id(), Keys: []string{"sl:root/" + command}, Keep: keepKeys,
+		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: command, Request: &q},
 	}, nil
 }

@@ -75,6 +75,14 @@ func dashed(ts string) string { return strings.ReplaceAll(ts, ".", "-") }
 // itself is nobody else's business.
 func commandOf(trigger string) string { return "c-" + digest(trigger) }
 
+// triggered is the id of a delivery that has none but that; empty for none.
+func triggered(trigger string) string {
+	if trigger == "" {
+		return ""
+	}
+	return "t-" + digest(trigger)
+}
+
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])

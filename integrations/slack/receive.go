@@ -191,7 +191,7 @@ func (r reader) revoked(ctx context.Context, e envelope) string {
 
 // command reads a slash command. Without an answer people see nothing.
 func (r reader) command(ctx context.Context, c command) bot.Received {
-	received := bot.Received{Event: typeCommand, Delivery: commandOf(c.Trigger)}
+	received := bot.Received{Event: typeCommand, Delivery: triggered(c.Trigger)}
 	a, say, err := begun(c, r.now())
 	received.Answer = &say
 	if a.id == "" {
@@ -207,10 +207,7 @@ func (r reader) interaction(ctx context.Context, body []byte) (bot.Received, err
 	if err != nil {
 		return bot.Received{}, err
 	}
-	received := bot.Received{Event: "interaction", Answer: new("")}
-	if i.Trigger != "" {
-		received.Delivery = "t-" + digest(i.Trigger)
-	}
+	received := bot.Received{Event: "interaction", Delivery: triggered(i.Trigger), Answer: new("")}
 	if i.Type == interactionButton {
 		received.Event = i.Type
 	}

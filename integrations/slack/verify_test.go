@@ -26,6 +26,16 @@ func shared(t testing.TB, path ...string) string {
 	return name
 }
 
+// example is one of the collection of what Slack sends.
+func example(t testing.TB, name string) []byte {
+	t.Helper()
+	body, err := os.ReadFile(shared(t, "webhooks", "slack", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
 // signed are the headers of a body that is sent at a moment.
 func signed(secret string, at time.Time, body []byte) http.Header {
 	stamp := strconv.FormatInt(at.Unix(), 10)
