@@ -41,6 +41,9 @@ func posed(q session.Question) string {
 	return text
 }
 
+// Choices lists what is offered, for where nothing can be clicked on.
+func Choices(all []session.Choice) string { return choices(all) }
+
 // choices lists what is offered, as it may be written.
 func choices(all []session.Choice) string {
 	var lines []string

@@ -22,7 +22,7 @@ func (w *work) answer(ctx context.Context) error {
 	case !slices.ContainsFunc(s.Turn.Requests, w.here):
 		u.content = ql.Response(bot.AnswerElsewhere(s))
 	case questioned(s):
-		u.content, u.choices = ql.Elicitation(bot.AgentAsks(s)), literal(s.Turn.Outcome.Question.Choices)
+		u.content, u.choices = posed(s)
 		return w.put(ctx, u)
 	case failed(s):
 		u.content = ql.Failure(bot.Answer(s))
@@ -30,6 +30,16 @@ func (w *work) answer(ctx context.Context) error {
 		u.content = ql.Response(bot.Answer(s))
 	}
 	return w.create(ctx, u)
+}
+
+// posed is the agent's question, with its choices to be clicked on or to be read.
+func posed(s session.State) (ql.Content, []ql.Choice) {
+	text, choices := bot.AgentAsks(s), s.Turn.Outcome.Question.Choices
+	offer, list := literal(choices), bot.Choices(choices)
+	if len(offer) == 0 && !strings.Contains(text, list) {
+		text += "\n\n" + list
+	}
+	return ql.Elicitation(text), offer
 }
 
 // questioned: the turn ended with a question of the agent's.
@@ -50,14 +60,26 @@ const (
 )
 
 // literal are choices of the agent's, without labels: who clicks on one says
-// these very words.
+// these very words. So they have to be nothing but an answer. What a repository
+// makes the agent offer may be a command, or a mention: then there is nothing to
+// click on.
 func literal(choices []session.Choice) []ql.Choice {
 	var out []ql.Choice
 	for _, c := range choices {
 		text := strings.Join(strings.Fields(c.Value), " ")
-		if text != "" && len(text) <= maxOffer && len(out) < maxOffers {
+		switch {
+		case text == "" || len(text) > maxOffer || len(out) == maxOffers:
+		case !plainAnswer(text):
+			return nil
+		default:
 			out = append(out, ql.Choice{Value: text})
 		}
 	}
 	return out
+}
+
+// plainAnswer: saying it does nothing else.
+func plainAnswer(text string) bool {
+	said := bot.ParseText(addressed(text))
+	return said == bot.Command{Verb: session.Instruct, Text: text} && speakable(bot.Phrase(text, maxOffer)) == text
 }

@@ -24,6 +24,7 @@ type host struct {
 	logins  map[string]string // by e-mail
 	may     map[string]bool   // by "login repository"
 	broken  error
+	hidden  bool // each repository is listed, and cannot be had
 	lookups int
 }
 
@@ -35,6 +36,9 @@ func (h *host) Repository(_ context.Context, name string) (session.Repo, string,
 		return session.Repo{}, "", h.broken
 	}
 	for _, r := range h.repos {
+		if strings.EqualFold(r, name) && h.hidden {
+			return session.Repo{}, "", &session.Problem{Say: "`" + r + "` is archived.", Err: errors.New("archived")}
+		}
 		if strings.EqualFold(r, name) {
 			return session.Repo{Platform: "github", Name: r, Key: "key of " + r}, "main", nil
 		}

@@ -187,7 +187,7 @@ const (
 func planOf(v session.View) ql.Plan {
 	var plan ql.Plan
 	for _, t := range v.Todos[:min(len(v.Todos), maxSteps)] {
-		text := bot.Phrase(t.Text, maxStep)
+		text := speakable(bot.Phrase(t.Text, maxStep))
 		if strings.TrimSpace(text) == "" {
 			continue
 		}

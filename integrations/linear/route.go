@@ -19,8 +19,10 @@ import (
 const (
 	// codeHost is where Linear is told that the repositories are.
 	codeHost = "github.com"
-	// maxChoices that a question offers.
+	// maxChoices that a question offers, and maxLooks of those that are looked at
+	// for it: each takes some time of the code host's.
 	maxChoices = 10
+	maxLooks   = 20
 	// costSuggest is what SuggestRepositories costs, in points.
 	costSuggest = 3
 	// ranking may take so long; people are not kept waiting for an order.
@@ -32,6 +34,7 @@ var errRanking = errors.New("linear took too long to rank the repositories")
 
 const (
 	whichOne = "Which repository should I work in? Choose one, or write its name as `OWNER/NAME`."
+	closed   = "Sorry, there is no repository that this may be about and that you may have me work in. Somebody who may can ask again, or a maintainer can give more access."
 	nowhere  = "I cannot tell in which repository this is to be done, and there is none that I may work in. Whoever runs me has to give me access to one on the code host, or name one in the section `repositories` of my settings; then ask me again."
 )
 
@@ -101,24 +104,30 @@ func (w *work) route(ctx context.Context, r session.Request, i *ql.Issue, who bo
 	return "", a, nil
 }
 
-// open are the repositories to choose from. Their names are for those who may
-// command in one of them, so that is asked first; everybody else gets to know
-// why not. To ask about each would cost the code host's time for an answer that
-// is asked for again when one is chosen.
+// open are the repositories to choose from: those in which they may command, for
+// no other is to be named to them. Where there is none, the admission says so.
 func (w *work) open(ctx context.Context, who bot.Asker, names []string) (open []string, a session.Admission, err error) {
-	for i, name := range names[:min(len(names), maxChoices)] {
+	a.Refusal = nowhere
+	for _, name := range names[:min(len(names), maxLooks)] {
 		p, err := w.gate.Pass(ctx, who, name, "")
 		if err != nil {
 			return nil, a, fmt.Errorf("ask whether %s can be chosen: %w", name, err)
 		}
 		if p.Refusal == "" {
-			return names[i:min(len(names), i+maxChoices)], session.Admission{}, nil
+			open = append(open, name)
 		}
-		if a.Refusal == "" || p.Stranger && !a.Stranger {
-			a = session.Admission{Refusal: p.Refusal, Stranger: p.Stranger, By: p.By}
+		if p.Stranger && !a.Stranger {
+			a = session.Admission{Refusal: closed, Stranger: true, By: p.By}
+		}
+		switch {
+		case p.Stranger && p.By.Login == who.ID: // who is nobody on the code host is so everywhere
+			a.Refusal = p.Refusal
+			return nil, a, nil
+		case len(open) == maxChoices:
+			return open, a, nil
 		}
 	}
-	return nil, a, nil
+	return open, a, nil
 }
 
 func question(names []string) *session.Question {

@@ -53,8 +53,8 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// TestQuestion: what Linear takes to be meant comes first, but for what is known
-// to be closed to the person. The code host is not asked about each.
+// TestQuestion: what Linear takes to be meant comes first, and nothing is named
+// in which the person may not command, whatever its place.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -63,9 +63,10 @@ func TestQuestion(t *testing.T) {
 		d.host.repos = append(d.host.repos, name)
 		d.host.may["ada-gh "+name] = true
 	}
-	d.host.repos = append(d.host.repos, "acme/secret")
+	d.host.repos = append(d.host.repos, "acme/secret", "acme/vault")
 	d.SetConfidence("acme/secret", 1)
 	d.SetConfidence("acme/part7", 0.9)
+	d.SetConfidence("acme/vault", 0.8)
 	d.SetConfidence("acme/api", 0.4)
 	_, hook := d.Delegate(d.issue, "ada")
 	r := d.request(hook)
@@ -80,10 +81,10 @@ func TestQuestion(t *testing.T) {
 		}
 		offered = append(offered, c.Value)
 	}
-	if len(offered) != maxChoices || !slices.Equal(offered[:3], []string{"acme/part7", "acme/api", "acme/widgets"}) || slices.Contains(offered, "acme/secret") {
+	if len(offered) != maxChoices || !slices.Equal(offered[:3], []string{"acme/part7", "acme/api", "acme/widgets"}) || slices.Contains(offered, "acme/secret") || slices.Contains(offered, "acme/vault") {
 		t.Errorf("offered: %v", offered)
 	}
-	if n := d.calls(); n > 3 || d.host.lookups > 2 {
+	if n := d.calls(); n > 3 || d.host.lookups > maxChoices+2 {
 		t.Errorf("%d calls, %d of the code host", n, d.host.lookups)
 	}
 	r.Repo, r.Ref = "acme/part7", "answer/"
@@ -117,11 +118,21 @@ func TestOneLeft(t *testing.T) {
 // TestStrangersAreOfferedNothing: who may command nowhere reads no names.
 func TestStrangersAreOfferedNothing(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t)
-	_, hook := d.Delegate(d.issue, "eve")
-	a := d.admit(d.request(hook))
-	if !a.Stranger || a.Question != nil || strings.Contains(a.Refusal, "acme/") {
-		t.Errorf("%+v", a)
+	for name, change := range map[string]func(*host){
+		"no login":      func(*host) {},
+		"no right":      func(h *host) { h.logins["eve@acme.example"] = "eve-gh" },
+		"nothing there": func(h *host) { h.hidden = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t)
+			change(d.host)
+			_, hook := d.Delegate(d.issue, "eve")
+			a := d.admit(d.request(hook))
+			if a.Refusal == "" || a.Stranger == d.host.hidden || a.Question != nil || strings.Contains(a.Refusal, "acme/") {
+				t.Errorf("%+v", a)
+			}
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/Khan/genqlient/graphql"
@@ -94,11 +95,11 @@ func (w *work) put(ctx context.Context, u utterance) error {
 		return err
 	}
 	w.app.log.WarnContext(ctx, "linear does not take these choices, so they are written out", "err", err)
-	var list strings.Builder
+	var list []session.Choice
 	for _, c := range u.choices {
-		fmt.Fprintf(&list, "\n- `%s`", c.Value)
+		list = append(list, session.Choice{Value: c.Value})
 	}
-	u.content.Body, u.choices = u.content.Body+"\n"+list.String(), nil
+	u.content.Body, u.choices = u.content.Body+"\n\n"+bot.Choices(list), nil
 	return w.create(ctx, u)
 }
 
@@ -168,8 +169,11 @@ func offered(choices []session.Choice) []ql.Choice {
 	return out
 }
 
+// address finds Linear's own, however it is written.
+var address = regexp.MustCompile(`(?i)\b(linear\.)(app)\b`)
+
 // speakable is a text that Linear takes, and that does nothing there but to be
 // read: an address of Linear's own would become a mention.
 func speakable(body string) string {
-	return bot.Cut(strings.ReplaceAll(body, "://linear.app", "://\u200blinear.app"), maxBody)
+	return bot.Cut(address.ReplaceAllString(body, "${1}\u200b${2}"), maxBody)
 }

@@ -97,7 +97,7 @@ func speeches() map[string]speech {
 		"asked elsewhere": {answering(completed(), func(s *session.State) { s.Turn.Requests[0].Thread = session.Thread{Platform: "github", Key: "x"} }),
 			[]string{"response: What was asked of me elsewhere is done. / " + place + " / " + price}, ql.AgentSessionStatusComplete},
 		"mentions": {answering(session.Outcome{Ending: session.Completed, Answer: "Ask @bob, https://linear.app/acme/profiles/bob"}, func(s *session.State) { s.PR, s.Turn.Changed = nil, false }),
-			[]string{"response: Ask @\u200bbob, https://\u200blinear.app/acme/profiles/bob / Reply if you want to know more, or with what to change. / `acme/large` · 12 min"}, ql.AgentSessionStatusComplete},
+			[]string{"response: Ask @\u200bbob, https://linear.\u200bapp/acme/profiles/bob / Reply if you want to know more, or with what to change. / `acme/large` · 12 min"}, ql.AgentSessionStatusComplete},
 	}
 }
 
