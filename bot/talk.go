@@ -157,6 +157,7 @@ func Spoken(text string) string {
 		"Tell me what to do with `/ship …`", "Just tell me what to do",
 		"Please write it again: `/ship …`", "Please write it again",
 		"then `/ship retry`", "then reply `retry`",
+		"Put what is to be done behind a second `/ship`, on a line of its own", "Write what is to be done in a message of its own",
 	).Replace(text)
 	text = strings.TrimSpace(spoken.ReplaceAllString(text, "`$1`"))
 	if text == "" {

@@ -11,13 +11,15 @@ import (
 func TestSpoken(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"Stopped by ada. `/ship retry` starts it again.":       "Stopped by ada. `retry` starts it again.",
-		"Such as `/ship budget 5`, or `/ship help`.":           "Such as `budget 5`, or `help`.",
-		"Nothing yet. Tell me what to do with `/ship …`.":      "Nothing yet. Just tell me what to do.",
-		"It was too long. Please write it again: `/ship …`.":   "It was too long. Please write it again.",
-		"Name one that exists: `/ship [branch=…] …`.":          "Name one that exists: `[branch=…] …`.",
-		"The path `/ship` and `/shipyard x` stay as they are.": "The path `/ship` and `/shipyard x` stay as they are.",
-		"From the next turn on this thread uses `acme/large`.": "From the next turn on this thread uses `acme/large`.",
+		"Stopped by ada. `/ship retry` starts it again.":                                  "Stopped by ada. `retry` starts it again.",
+		"Such as `/ship budget 5`, or `/ship help`.":                                      "Such as `budget 5`, or `help`.",
+		"Nothing yet. Tell me what to do with `/ship …`.":                                 "Nothing yet. Just tell me what to do.",
+		"It was too long. Please write it again: `/ship …`.":                              "It was too long. Please write it again.",
+		"Too much. Put what is to be done behind a second `/ship`, on a line of its own.": "Too much. Write what is to be done in a message of its own.",
+		"Check the rules, then `/ship retry`.":                                            "Check the rules, then reply `retry`.",
+		"Name one that exists: `/ship [branch=…] …`.":                                     "Name one that exists: `[branch=…] …`.",
+		"The path `/ship` and `/shipyard x` stay as they are.":                            "The path `/ship` and `/shipyard x` stay as they are.",
+		"From the next turn on this thread uses `acme/large`.":                            "From the next turn on this thread uses `acme/large`.",
 		" ": "Done.",
 	} {
 		if got := Spoken(text); got != want {

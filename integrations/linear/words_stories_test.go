@@ -233,6 +233,7 @@ func TestWordsOfCommands(t *testing.T) {
 		p.says("ada", "retry")
 		p.says("ada", "budget lots")
 		p.says("ada", "model huge")
+		p.says("ada", "budget 5\nfix the other test too")
 		p.ends(fixed())
 		p.says("ada", "status")
 		p.says("ada", "ready")
