@@ -141,7 +141,7 @@ func listens(address string) (bool, error) {
 // askRedis opens the server as ship serve does, which marks a new one with the
 // number of shards. Twice is once.
 func askRedis(ctx context.Context, address, prefix, remedy string) finding {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	store, err := redis.Open(ctx, redis.Options{URL: address, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

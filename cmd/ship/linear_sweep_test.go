@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -42,7 +41,7 @@ func linearCleanRun(t *testing.T) (world string, points []string) {
 	r.start("SHIP_TEST_POINTS=" + trace)
 	id, d := r.assign()
 	r.tell(d)
-	r.answered(id, time.Minute)
+	r.answered(id, patience)
 	r.checkSwept(t, id)
 	world = r.world()
 	r.stop()
@@ -60,7 +59,7 @@ func linearKilledRun(t *testing.T, n int, want string) {
 	if !accepted {
 		r.tell(d) // Linear tries again
 	}
-	r.answered(id, 2*time.Minute)
+	r.answered(id, patience)
 	r.checkSwept(t, id)
 	if diff := cmp.Diff(want, r.world()); diff != "" {
 		t.Errorf("the world (-clean +killed):\n%s", diff)
@@ -139,7 +138,7 @@ func (r *told) accepted(d lineartest.Delivery) {
 // until waits for the world, and starts ship again if it is gone.
 func (r *told) until(what string, done func() bool) {
 	r.t.Helper()
-	r.await(what, 2*time.Minute, func() bool {
+	r.await(what, patience, func() bool {
 		select {
 		case <-r.exited:
 			r.start()

@@ -38,7 +38,7 @@ func TestLinearAssignment(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	last := r.answered(id, 2*time.Minute)
+	last := r.answered(id, patience)
 	if last.Content.Type != ql.TypeResponse || !strings.Contains(last.Content.Body, "The widgets turn.") {
 		t.Errorf("the last word is %+v", last.Content)
 	}
@@ -99,18 +99,18 @@ func TestLinearConversation(t *testing.T) {
 	steer := r.linear.Prompt(id, "ada", "and oil them")
 	r.tell(steer)
 	r.tell(steer.Again())
-	r.answered(id, time.Minute)
+	r.answered(id, patience)
 	pr := r.work(t, 2)
 	if n := len(r.said(id, ql.TypeResponse)); n != 1 {
 		t.Errorf("one turn has %d responses", n)
 	}
 
 	r.tell(r.linear.Prompt(id, "ada", "paint them too"))
-	r.await("the second turn", time.Minute, func() bool { return r.finished(id) && len(r.said(id, ql.TypeResponse)) == 2 })
+	r.await("the second turn", patience, func() bool { return r.finished(id) && len(r.said(id, ql.TypeResponse)) == 2 })
 	r.work(t, 3)
 
 	r.deliver(r.says(pr, "/ship polish them as well"))
-	r.await("the third turn", time.Minute, func() bool { return r.finished(id) && len(r.said(id, ql.TypeResponse)) == 3 })
+	r.await("the third turn", patience, func() bool { return r.finished(id) && len(r.said(id, ql.TypeResponse)) == 3 })
 	r.work(t, 4)
 	if strings.Contains(r.linear.World(), "polish") {
 		t.Errorf("what was said on GitHub is repeated in Linear:\n%s", r.linear.World())
@@ -142,7 +142,7 @@ func TestLinearOutOfOrder(t *testing.T) {
 	id, created := r.assign()
 	r.tell(r.linear.Prompt(id, "ada", "and oil them"))
 	r.tell(created)
-	r.answered(id, time.Minute)
+	r.answered(id, patience)
 	r.work(t, 2)
 	r.stop()
 }
@@ -155,11 +155,11 @@ func TestLinearStop(t *testing.T) {
 	r.start()
 	id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship SLOWLY turn them"})
 	r.tell(d)
-	r.await("the agent to work", time.Minute, func() bool { return r.working() })
+	r.await("the agent to work", patience, func() bool { return r.working() })
 	stop := r.linear.Stop(id, "ada")
 	r.tell(stop)
 	r.tell(stop.Again())
-	last := r.answered(id, 20*time.Second)
+	last := r.answered(id, patience)
 	if last.Content.Type != ql.TypeResponse || !strings.Contains(last.Content.Body, "topped") {
 		t.Errorf("the last word is %+v", last.Content)
 	}
@@ -183,9 +183,9 @@ func TestLinearUnassigned(t *testing.T) {
 	r.start()
 	id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship SLOWLY turn them"})
 	r.tell(d)
-	r.await("the agent to work", time.Minute, func() bool { return r.working() })
+	r.await("the agent to work", patience, func() bool { return r.working() })
 	r.tell(r.linear.Unassign(r.issue, "ada"))
-	r.answered(id, 20*time.Second)
+	r.answered(id, patience)
 	r.stop()
 }
 
@@ -197,9 +197,9 @@ func TestLinearRevoked(t *testing.T) {
 	r.start()
 	_, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship SLOWLY turn them"})
 	r.tell(d)
-	r.await("the agent to work", time.Minute, func() bool { return r.working() })
+	r.await("the agent to work", patience, func() bool { return r.working() })
 	r.tell(r.linear.Revoke())
-	r.await("the turn to end", time.Minute, r.quiet)
+	r.await("the turn to end", patience, r.quiet)
 	s := r.states()[0]
 	if s.Turn == nil || s.Turn.Stage != "ended" || slices.ContainsFunc(s.Threads, func(v session.Voice) bool { return v.Talks }) {
 		t.Errorf("the session goes on: %+v", s)
@@ -215,7 +215,7 @@ func TestLinearQuestion(t *testing.T) {
 	r.start()
 	id, d := r.assign()
 	r.tell(d)
-	r.await("the question", 20*time.Second, func() bool { return r.last(id).Content.Type == ql.TypeElicitation && r.quiet() })
+	r.await("the question", patience, func() bool { return r.last(id).Content.Type == ql.TypeElicitation && r.quiet() })
 	asked := r.last(id)
 	if asked.Signal != ql.AgentActivitySignalSelect || !strings.Contains(string(asked.Metadata), "acme/gadgets") {
 		t.Errorf("the question: %+v %s", asked.Content, asked.Metadata)
@@ -224,7 +224,7 @@ func TestLinearQuestion(t *testing.T) {
 		t.Errorf("what Linear is sure of comes first: %s", asked.Metadata)
 	}
 	r.tell(r.linear.Prompt(id, "ada", "acme/gadgets"))
-	r.answered(id, time.Minute)
+	r.answered(id, patience)
 	if n := len(r.host.PullRequests("acme/gadgets")); n != 1 {
 		t.Errorf("%d pull requests where the work belongs:\n%s", n, r.world())
 	}
@@ -239,7 +239,7 @@ func TestLinearStranger(t *testing.T) {
 	r.start()
 	id, d := r.linear.Delegate(r.issue, "mallory")
 	r.tell(d)
-	last := r.answered(id, 20*time.Second)
+	last := r.answered(id, patience)
 	if last.Content.Type != ql.TypeError || r.linear.Issue(r.issue).State == "In Progress" {
 		t.Errorf("the last word is %+v\n%s", last.Content, r.linear.World())
 	}
@@ -257,19 +257,19 @@ func TestLinearQueue(t *testing.T) {
 	r.start()
 	first, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship SLOWLY turn them"})
 	r.tell(d)
-	r.await("the first turn to work", time.Minute, func() bool { return r.working() })
+	r.await("the first turn to work", patience, func() bool { return r.working() })
 	other := r.linear.CreateIssue(lineartest.Issue{Team: "ENG", Title: "Gadgets are broken"})
 	id, d := r.linear.Delegate(other, "ada")
 	r.tell(d)
-	r.await("the place in the queue", 20*time.Second, func() bool {
+	r.await("the place in the queue", patience, func() bool {
 		return slices.ContainsFunc(r.said(id, ql.TypeThought), func(s string) bool { return strings.Contains(s, "line") })
 	})
 	if s := r.linear.Session(id); s.Answered < 0 || s.Answered > 10*time.Second {
 		t.Errorf("the first sign of life took %s", s.Answered)
 	}
 	r.tell(r.linear.Stop(first, "ada"))
-	r.answered(first, 20*time.Second)
-	r.answered(id, time.Minute)
+	r.answered(first, patience)
+	r.answered(id, patience)
 	r.stop()
 }
 
@@ -280,7 +280,7 @@ func TestLinearWhileDown(t *testing.T) {
 	r := newLinearRig(t, linearOptions{})
 	id, d := r.assign()
 	r.start()
-	r.answered(id, time.Minute)
+	r.answered(id, patience)
 	r.work(t, 1)
 	r.tell(d) // late after all
 	if !r.quiet() || r.seq() != 1 {
