@@ -57,7 +57,7 @@ func TestReport(t *testing.T) {
 			s.Turn.Progress = session.Progress{
 				Steps: []string{"bash: echo @bob https://linear.app/acme/profiles/bob\n\n# now"}, Todos: []session.Todo{{Text: "ask @bob"}, {Text: " \n"}},
 			}
-		}, []string{`passing action "Running" "echo @` + `\u200b` + `bob https://` + `\u200b` + `linear.app/acme/profiles/bob # now"`},
+		}, []string{`passing action "Running" "echo @` + `\u200b` + `bob https://linear.` + `\u200b` + `app/acme/profiles/bob # now"`},
 			ql.Plan{{Content: "ask @\u200bbob", Status: ql.StepPending}}},
 		"stopping":   {func(s *session.State) { s.Turn.Stopping = "ada" }, nil, plan},
 		"publishing": {func(s *session.State) { s.Turn.Stage = session.Publishing }, nil, plan},
