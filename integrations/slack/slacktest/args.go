@@ -128,8 +128,13 @@ func page[T any](all []T, cursor string, size int) (out []T, next string, err er
 
 // paged is page with what the caller asked for, within the limits.
 func paged[T any](s *Server, in args, all []T, size int) ([]T, string, error) {
+	return page(all, in.get("cursor"), s.atMost(size))
+}
+
+// atMost is how many things are on a page when so many were asked for.
+func (s *Server) atMost(size int) int {
 	if most := s.opts.Limits.Page; most > 0 {
-		size = min(size, most)
+		return min(size, most)
 	}
-	return page(all, in.get("cursor"), size)
+	return size
 }

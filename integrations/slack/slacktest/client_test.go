@@ -3,6 +3,7 @@ package slacktest_test
 import (
 	"errors"
 	"io/fs"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,10 +51,15 @@ func quick(t *testing.T) *client {
 	return newClient(t, slacktest.Options{Limits: slacktest.NoLimits()})
 }
 
+// loaded is Slack's own schema, read once for all tests.
+var loaded = sync.OnceValues(func() (*schema.Validator, error) {
+	return schema.Load("../../../../shared/data/slack-blockkit.schema.json")
+})
+
 // validator is that of Slack's own schema, or nil if that is not there.
 func validator(t *testing.T) *schema.Validator {
 	t.Helper()
-	v, err := schema.Load("../../../../shared/data/slack-blockkit.schema.json")
+	v, err := loaded()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

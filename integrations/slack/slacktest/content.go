@@ -31,11 +31,11 @@ func (s *Server) readContent(in args) (content, error) {
 		return content{}, err
 	}
 	if raw := in.get("blocks"); raw != "" {
-		if said.blocks, err = s.readBlocks(json.RawMessage(raw), maxBlocks); err != nil {
-			return content{}, err
-		}
 		if length(raw) > maxBlocksText {
 			return content{}, refuse("msg_blocks_too_long")
+		}
+		if said.blocks, err = s.readBlocks(json.RawMessage(raw), maxBlocks); err != nil {
+			return content{}, err
 		}
 	}
 	if in.given("attachments") {

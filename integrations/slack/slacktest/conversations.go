@@ -23,7 +23,7 @@ func (s *Server) replies(in args) (object, error) {
 	if root.thread == "" { // of a reply there is just itself
 		replies = between(in, c.replies(root.ts))
 	}
-	got, next, err := paged(s, in, replies, size)
+	got, next, err := s.pageOfLines(in, replies, size, false)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (s *Server) history(in args) (object, error) {
 			roots = append(roots, m)
 		}
 	}
-	got, next, err := paged(s, in, between(in, roots), size)
+	got, next, err := s.pageOfLines(in, between(in, roots), size, true)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +77,24 @@ func between(in args, all []*message) []*message {
 		late := latest != "" && (m.ts > latest || m.ts == latest && !both)
 		return early || late
 	})
+}
+
+// pageOfLines is the page of messages after the one that a cursor names, so
+// that what is written meanwhile moves nothing.
+func (s *Server) pageOfLines(in args, all []*message, size int, newestFirst bool) (got []*message, next string, err error) {
+	const prefix = "next_ts:"
+	if cursor := in.get("cursor"); cursor != "" {
+		last, ok := strings.CutPrefix(cursor, prefix)
+		if !ok || !isTS(last) {
+			return nil, "", refuse("invalid_cursor")
+		}
+		all = slices.DeleteFunc(all, func(m *message) bool { return m.ts == last || (m.ts < last) != newestFirst })
+	}
+	size = s.atMost(size)
+	if len(all) <= size {
+		return all, "", nil
+	}
+	return all[:size], prefix + all[size-1].ts, nil
 }
 
 func (s *Server) lines(in args, messages []*message, next string) object {

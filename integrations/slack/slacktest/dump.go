@@ -41,6 +41,9 @@ func (s *Server) World() string {
 	fmt.Fprintf(&b, "workspace %s installed=%t\n", domain, s.tokenGone == "")
 	channels := slices.SortedStableFunc(slices.Values(s.channels), func(a, b *channel) int { return cmp.Compare(s.title(a), s.title(b)) })
 	for _, c := range channels {
+		if c.kind == kindDirect && len(c.messages) == 0 {
+			continue // nobody has written anything
+		}
 		fmt.Fprintf(&b, "%s\n", s.title(c))
 		for _, m := range c.messages {
 			if m.thread == "" && !m.gone {

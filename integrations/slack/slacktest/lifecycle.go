@@ -50,8 +50,8 @@ func (s *Server) OpenHome(by string) []Delivery {
 	}, c)
 }
 
-// Uninstall has an administrator remove the app: its token ends, its sockets
-// and response URLs too.
+// Uninstall has an administrator remove the app: its token and response URLs
+// end, and there are no new sockets.
 func (s *Server) Uninstall() []Delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()

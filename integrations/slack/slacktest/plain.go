@@ -134,6 +134,10 @@ func (s *Server) textOf(v any) string {
 		return "[image: " + str(o, "alt_text") + "]"
 	case "user":
 		return s.nameOf(str(o, "user_id"), "")
+	case "channel":
+		return s.readMark("#" + str(o, "channel_id"))
+	case "broadcast":
+		return "@" + str(o, "range")
 	case "emoji":
 		return ":" + str(o, "name") + ":"
 	case "link":

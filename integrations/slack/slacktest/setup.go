@@ -91,7 +91,7 @@ func (s *Server) ChannelID(name string) string {
 	return s.mustChannel(name).id
 }
 
-// Invite has the app be invited to a channel, Remove removed from it.
+// Invite has the app be invited to a channel.
 func (s *Server) Invite(channel string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
