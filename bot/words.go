@@ -17,7 +17,7 @@ func StatusLine(i Idiom, v session.View) string {
 	if v.Turn > 0 {
 		parts = append(parts, sentence(facts(v)))
 	}
-	if v.PR != nil {
+	if v.PR != nil && !strings.Contains(parts[0], v.PR.URL) {
 		parts = append(parts, "Pull request "+link("#"+strconv.Itoa(v.PR.Number), v.PR.URL)+".")
 	}
 	if q := asking(v); q != nil {
@@ -36,6 +36,8 @@ func doingNow(v session.View) string {
 		return "I'm " + activity(v)
 	case v.Phase == session.PhasePreparing && v.Turn == 0:
 		return "I have not begun with anything here yet. Just tell me what to do"
+	case v.Phase == session.PhaseEnded && ending(v) == session.Completed && asking(v) == nil && v.Changed && v.PR != nil:
+		return "Done, " + pullRequest(v.PR) + " is up to date"
 	case v.Phase == session.PhaseAsking:
 		return "I'm waiting to hear which repository to work in. Choose one, or write its name as `OWNER/NAME`"
 	}
