@@ -64,6 +64,8 @@ type Voice struct {
 	Talks bool `json:"t,omitempty"`
 	// Heard is until when what is said there was read along.
 	Heard time.Time `json:"h,omitzero"`
+	// Stopped is when somebody last said stop there, by the platform's clock.
+	Stopped time.Time `json:"so,omitzero"`
 	// Ref is the platform's id of the status comment.
 	Ref string `json:"r,omitempty"`
 	// Shown is the digest of what it shows, and At when it was written.

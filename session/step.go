@@ -287,6 +287,10 @@ func BranchOf(branch string, id ID) bool {
 
 // obey carries out what an admitted request says.
 func (n *step) obey(r Request, context string) {
+	if n.overtaken(r) {
+		n.say(r, "You said stop after you had asked for this, and the one reached me before the other, so I left it alone. Ask again if it is still wanted.")
+		return
+	}
 	switch r.Verb {
 	case Instruct, Finish:
 		n.instruct(Admitted{Request: r, Context: context})
@@ -381,6 +385,7 @@ func (n *step) anew(r Request, context string) Admitted {
 }
 
 func (n *step) stop(r Request) {
+	n.noteStop(r)
 	dropped := n.dropQuestion() || len(n.Waiting) > 0 || n.Asking != nil
 	n.Asking = nil
 	n.dismiss("`" + printable(r.By.Login) + "` said stop")
@@ -406,6 +411,7 @@ func (n *step) dropQuestion() (dropped bool) {
 
 // withdraw ends what runs, because the work was taken away.
 func (n *step) withdraw(r Request) {
+	n.noteStop(r)
 	waited := n.Asking != nil
 	n.Asking = nil
 	n.dismiss("The work was taken away from me")

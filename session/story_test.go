@@ -213,7 +213,8 @@ func (s *story) step(e Event) {
 }
 
 // ask understands "stop", "model small" and the like; anything else instructs.
-// A "there: " before it asks in the pull request's thread.
+// A "talking: " before it asks where people are spoken with, and a "late: "
+// before that asked it a minute ago.
 func (s *story) ask(who, text string) error {
 	s.asked++
 	r := Request{
@@ -223,6 +224,9 @@ func (s *story) ask(who, text string) error {
 	if rest, ok := strings.CutPrefix(text, "talking: "); ok {
 		text = rest
 		r.Text, r.Thread, r.Early = rest, Thread{"talk", "room"}, rest != "withdraw"
+	}
+	if rest, ok := strings.CutPrefix(text, "late: "); ok {
+		text, r.Text, r.At = rest, rest, s.now.Add(-time.Minute)
 	}
 	if rest, ok := strings.CutPrefix(text, "inline: "); ok {
 		r.Text, r.Quote, r.Inline = rest, "a diff", true
