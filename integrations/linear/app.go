@@ -109,7 +109,7 @@ func (w *workspace) acquire(ctx context.Context, p Priority, cost int) error {
 }
 
 // try is call for progress: without room for it right now nothing is done, and
-// it is *notYet.
+// it is *notYet. What waits behind it may be a stop, so it is soon given up.
 func (w *workspace) try(ctx context.Context, p Priority, cost int, request func(graphql.Client) error) error {
 	wait, err := w.governor.Try(ctx, w.id, p, cost)
 	if err != nil {
@@ -118,7 +118,19 @@ func (w *workspace) try(ctx context.Context, p Priority, cost int, request func(
 	if wait > 0 {
 		return &notYet{wait: wait}
 	}
-	return request(w.client)
+	return request(hurried{w.client})
+}
+
+// errLate is the cause of a request for progress that took too long.
+var errLate = errors.New("linear takes too long to show progress")
+
+// hurried is a client that gives no request more time than patience.
+type hurried struct{ graphql.Client }
+
+func (h hurried) MakeRequest(ctx context.Context, in *graphql.Request, out *graphql.Response) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errLate)
+	defer cancel()
+	return h.Client.MakeRequest(ctx, in, out)
 }
 
 // viewer returns the id of our user in the workspace.

@@ -118,7 +118,7 @@ func (v verdict) problem(err error) *session.Problem {
 	p := &session.Problem{Err: err}
 	switch {
 	case v.limited():
-		p.Say, p.Again, p.After = "Linear asks me to slow down. I go on in a while.", true, maxBlock
+		p.Say, p.Again = "Linear asks me to slow down. I go on in a while.", true // the governor knows when
 	case v.passes():
 		p.Say, p.Again = "Linear has trouble just now. I keep trying.", true
 	case v.status == http.StatusUnauthorized:

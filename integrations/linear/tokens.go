@@ -35,6 +35,9 @@ const (
 	// restAfter a renewal nobody in this process makes another, whether it
 	// failed or what it brought was refused.
 	restAfter = 10 * time.Second
+	// misconfigured is how long what is to be said waits for whoever runs ship to
+	// put the credentials right. Without them nobody could be told anyway.
+	misconfigured = time.Minute
 	// lookEvery is how often one who waits for another's renewal looks.
 	lookEvery = 100 * time.Millisecond
 )
@@ -177,10 +180,14 @@ func (t *Tokens) Invalidate(ctx context.Context, organization, access string) er
 // once. Which workspace it is for, Linear tells whoever asks with the grant.
 func (t *Tokens) Exchange(ctx context.Context, code, redirectURI string) (Grant, error) {
 	g, err := t.grants.byCode(ctx, code, redirectURI)
-	if err != nil {
-		return Grant{}, problem(fmt.Errorf("exchange the code: %w", err))
+	if err == nil {
+		return g, nil
 	}
-	return g, nil
+	p := problem(fmt.Errorf("exchange the code: %w", err))
+	if r := (*refusal)(nil); errors.As(err, &r) && !r.passes() { // another try would be another code
+		p.Again = false
+	}
+	return Grant{}, p
 }
 
 // keepTries bounds how often Keep is overtaken.
@@ -237,7 +244,7 @@ func (t *Tokens) name(organization string) (string, error) {
 }
 
 // problem says what a person should know of an error.
-func problem(err error) error {
+func problem(err error) *session.Problem {
 	p := &session.Problem{Err: err}
 	var r *refusal
 	switch {
@@ -246,14 +253,16 @@ func problem(err error) error {
 	case errors.Is(err, ErrReinstall):
 		p.Say = "Linear does not let me into this workspace any more. One of its admins has to install me again."
 	case errors.Is(err, errSealed):
-		p.Say = "I cannot read the access to this Linear workspace that I kept. Whoever runs me finds the cause in the log."
-	case errors.As(err, &r) && !r.passes(), errors.Is(err, errKey):
+		p.Say, p.Again, p.After = "I cannot read the access to this Linear workspace that I kept. Whoever runs me finds the cause in the log.", true, misconfigured
+	case errors.Is(err, errKey):
 		p.Say = "Linear refused my credentials. Whoever runs me has to check them."
+	case errors.As(err, &r) && !r.passes():
+		p.Say, p.Again, p.After = "Linear refused my credentials. Whoever runs me has to check them.", true, misconfigured
 	default:
 		p.Say, p.Again = "Linear did not give me access just now.", true
 	}
 	if r != nil {
-		p.After = r.after
+		p.After = max(p.After, r.after)
 	}
 	return p
 }

@@ -123,10 +123,10 @@ func TestRefusals(t *testing.T) {
 		again  bool
 		after  time.Duration
 	}{
-		{"wrong secret", 401, `{"error":"invalid_client"}`, false, 0},
-		{"redirect", 302, "", false, 0},
-		{"not found", 404, clientSecret, false, 0},
-		{"odd code", 400, `{"error":"` + clientSecret + `"}`, false, 0},
+		{"wrong secret", 401, `{"error":"invalid_client"}`, true, misconfigured},
+		{"redirect", 302, "", true, misconfigured},
+		{"not found", 404, clientSecret, true, misconfigured},
+		{"odd code", 400, `{"error":"` + clientSecret + `"}`, true, misconfigured},
 		{"broken", 503, "<html>", true, 7 * time.Second},
 		{"too many", 429, "", true, 7 * time.Second},
 		{"not JSON", 200, clientSecret, true, 0},
@@ -275,7 +275,7 @@ func TestSealedAtRest(t *testing.T) {
 		t.Errorf("with the new key %q", got)
 	}
 	_, err = old.Token(t.Context(), org)
-	if !errors.Is(err, errSealed) || problemOf(t, err).Again || !strings.Contains(err.Error(), "token_key") {
+	if !errors.Is(err, errSealed) || !problemOf(t, err).Again || !strings.Contains(err.Error(), "token_key") {
 		t.Errorf("with the old key %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	// requestTimeout bounds one request to Linear's API.
-	requestTimeout = 30 * time.Second
+	requestTimeout = 15 * time.Second
 	// maxAnswer bounds what is read of an answer.
 	maxAnswer = 16 << 20
 )

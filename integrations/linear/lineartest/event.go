@@ -183,3 +183,10 @@ func (s *Server) Revoke() Delivery {
 	clear(s.refreshes)
 	return s.event("OAuthApp", "revoked", object{})
 }
+
+// Install has an administrator install the app again after Revoke.
+func (s *Server) Install() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uninstalled = false
+}
