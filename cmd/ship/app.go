@@ -200,6 +200,9 @@ func identity(ctx context.Context, host *integrations.CodeHost, log *slog.Logger
 const (
 	recoverEvery   = 7 * time.Minute
 	recoverOverlap = 2 * time.Hour
+	// recoverAgain is how soon a look that failed is repeated, and then later
+	// each time. It goes back as far as the first did.
+	recoverAgain = 5 * time.Second
 )
 
 // recoverMissed fetches what was delivered while ship was down, at the start
@@ -208,20 +211,24 @@ func recoverMissed(ctx context.Context, p integrations.Platform, log *slog.Logge
 	if p.Recover == nil {
 		return nil
 	}
-	tick := time.NewTicker(recoverEvery)
-	defer tick.Stop()
-	for since := time.Now().Add(-3 * 24 * time.Hour); ; since = time.Now().Add(-recoverOverlap) {
+	since, again := time.Now().Add(-3*24*time.Hour), recoverAgain
+	for {
+		began, next := time.Now(), recoverEvery
 		asked, err := p.Recover(ctx, since)
-		if err != nil && ctx.Err() == nil {
-			log.Warn("look for missed deliveries", "platform", p.Name, "err", err)
-		}
 		if asked > 0 {
 			log.Info("missed deliveries are asked for again", "platform", p.Name, "count", asked)
+		}
+		switch {
+		case err == nil:
+			since, again = began.Add(-recoverOverlap), recoverAgain
+		case ctx.Err() == nil:
+			log.Warn("look for missed deliveries", "platform", p.Name, "err", err)
+			next, again = again, min(2*again, recoverEvery)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(next):
 		}
 	}
 }
