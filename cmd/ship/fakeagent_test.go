@@ -18,7 +18,8 @@ import (
 // It works without a model: each prompt adds a line to a file, and a prompt
 // that it hears twice adds two. Of a prompt's first line it understands a word:
 // with "SLOWLY" it works until it is stopped, with "TAKING 6s" for so long, with
-// "WHY" it only answers, with "FAIL" its model refuses.
+// "WHY" it only answers, with "FAIL" its model refuses, with "PLAN" it keeps a
+// list, with "ASK" it ends with a question.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -152,6 +153,13 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	line, _, _ := strings.Cut(text, "\n")
 	said := "Did: " + line
 	var failure map[string]any
+	var parts []any
+	if strings.Contains(line, "PLAN") {
+		a.mu.Lock()
+		a.add("msg_plan_"+id, "assistant", "tool-calls", []any{plan("in_progress")})
+		a.mu.Unlock()
+		parts = append(parts, plan("completed"))
+	}
 	select {
 	case <-aborted:
 		failure = map[string]any{"name": "MessageAbortedError", "data": map[string]any{}}
@@ -166,12 +174,25 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 			said = err.Error()
 		}
 	}
+	if strings.Contains(line, "ASK") {
+		said += "\n\n```ask\nWhich colour?\n- Red\n- Blue\n```"
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.busy--
-	info := a.add("msg_answer_"+id, "assistant", "stop", []any{map[string]any{"id": "p", "type": "text", "text": said}})
+	parts = append(parts, map[string]any{"id": "p", "type": "text", "text": said})
+	info := a.add("msg_answer_"+id, "assistant", "stop", parts)
 	if failure != nil {
 		info["error"] = failure
+	}
+}
+
+// plan is the call by which the agent keeps its list.
+func plan(status string) any {
+	todos := []any{map[string]any{"content": "Oil them", "status": status}}
+	return map[string]any{
+		"id": "t", "type": "tool", "tool": "todowrite", "callID": "c",
+		"state": map[string]any{"status": "completed", "input": map[string]any{"todos": todos}},
 	}
 }
 

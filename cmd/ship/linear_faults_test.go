@@ -1,0 +1,485 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	ql "ship/graphql/linear"
+	"ship/integrations/linear/lineartest"
+	"ship/session"
+)
+
+// linearOperations are all that ship asks of Linear, without what Recover does.
+func linearOperations() []string {
+	return []string{
+		"token", "ReadViewer", "ReadIssue", "ReadIssueComments", "ReadStartedStates", "SuggestRepositories",
+		"CreateActivity", "Ask", "MoveIssue", "DelegateIssue", "SetPlan", "SetURLs", "LinkPullRequest",
+	}
+}
+
+// asked is how often Linear was asked for anything.
+func (r *linearRig) asked() (n int) {
+	for _, name := range append(linearOperations(), "ReadUsers", "ReadActivity", "ReadActivities", "ReadSessions", "ReadComments", "Attach") {
+		n += r.linear.Calls(name)
+	}
+	return n
+}
+
+// ends counts the ends and questions that the app has said.
+func (r *linearRig) ends(id string) (n int) {
+	return len(r.said(id, ql.TypeResponse)) + len(r.said(id, ql.TypeError)) + len(r.said(id, ql.TypeElicitation))
+}
+
+// settled waits until so many ends and questions were said, one of them last,
+// and nothing is left to do; then it demands what holds after any fault.
+func (r *linearRig) settled(id string, ends int, limit time.Duration) {
+	r.t.Helper()
+	r.await("the session to come to rest", limit, func() bool {
+		return r.ends(id) >= ends && r.last(id).Content.Type != ql.TypeThought && r.last(id).Content.Type != ql.TypeAction && r.quiet()
+	})
+	if n := r.ends(id); n != ends {
+		r.t.Errorf("%d ends and questions were said, want %d:\n%s", n, ends, r.linear.World())
+	}
+	for _, step := range r.linear.Session(id).Plan {
+		if step.Status == ql.StepInProgress {
+			r.t.Errorf("the plan goes on: %+v", step)
+		}
+	}
+	if n := len(r.boxes()); n > len(r.states()) {
+		r.t.Errorf("%d boxes are left", n)
+	}
+}
+
+// calm demands that Linear is asked for nothing any more.
+func (r *linearRig) calm() {
+	r.t.Helper()
+	before := r.asked()
+	time.Sleep(3 * time.Second) // what is not to happen has no signal
+	if n := r.asked() - before; n > 0 {
+		r.t.Errorf("linear is asked for %d things more", n)
+	}
+}
+
+// linearTour goes through all that there is: a question of ours, a turn with a
+// plan, one that ends with the agent's question, and its answer.
+func linearTour(t *testing.T, faults []lineartest.Fault) string {
+	t.Helper()
+	r := newLinearRig(t, linearOptions{unrouted: true})
+	for _, f := range faults {
+		r.linear.Inject(f)
+	}
+	r.start()
+	id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship PLAN to turn them"})
+	r.tell(d)
+	for i, text := range []string{rigRepo, "paint them ASK", "Blue"} {
+		r.settled(id, i+1, 2*time.Minute)
+		r.tell(r.linear.Prompt(id, "ada", text))
+	}
+	r.settled(id, 4, 2*time.Minute)
+	for _, f := range faults {
+		if n := r.linear.Calls(f.Operation); n <= f.Skip {
+			t.Errorf("%s was asked for %d times, so nothing struck it", f.Operation, n)
+		}
+	}
+	if n := r.asked(); n > 120 {
+		t.Errorf("linear was asked for %d things", n)
+	}
+	r.work(t, 3)
+	s := r.linear.Session(id)
+	if len(s.Links) != 2 || cmp.Diff(ql.Plan{{Content: "Oil them", Status: ql.StepCompleted}}, s.Plan) != "" {
+		t.Errorf("it shows %+v and %+v", s.Links, s.Plan)
+	}
+	r.calm()
+	r.stop()
+	return r.world()
+}
+
+// TestFaultsOfLinear: every operation fails in each way that there is, and the
+// world is as if nothing had.
+func TestFaultsOfLinear(t *testing.T) {
+	t.Parallel()
+	every := func(kinds ...lineartest.Fault) (all []lineartest.Fault) {
+		for i, name := range linearOperations() {
+			f := kinds[i%len(kinds)]
+			f.Operation = name
+			all = append(all, f)
+		}
+		return all
+	}
+	soon := http.Header{}
+	soon.Set("X-RateLimit-Endpoint-Requests-Remaining", "0")
+	soon.Set("X-RateLimit-Endpoint-Requests-Reset", strconv.FormatInt(time.Now().UnixMilli(), 10))
+	limited := lineartest.Limited("", time.Now())
+	limited.Header = soon
+	var mu sync.Mutex
+	worlds := map[string]string{}
+	t.Run("tours", func(t *testing.T) {
+		for name, faults := range map[string][]lineartest.Fault{
+			"clean":       nil,
+			"answer lost": every(lineartest.Fault{Lost: true}),
+			"trouble": every(
+				lineartest.Fault{Status: http.StatusBadGateway, Body: "<html>Bad Gateway</html>"},
+				lineartest.Failing("", http.StatusOK, "INTERNAL_SERVER_ERROR", "lock timeout"),
+			),
+			"rate": every(limited)[1:], // the token address has no such limit
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				world := linearTour(t, faults)
+				mu.Lock()
+				defer mu.Unlock()
+				worlds[name] = world
+			})
+		}
+	})
+	for name, world := range worlds {
+		if diff := cmp.Diff(worlds["clean"], world); diff != "" {
+			t.Errorf("the world (-clean +%s):\n%s", name, diff)
+		}
+	}
+}
+
+// slowly has ada ask for work that takes until it is stopped, or as the words
+// say, and waits until the agent is at it.
+func (r *linearRig) slowly(words string) (id string) {
+	r.t.Helper()
+	id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship " + words})
+	r.tell(d)
+	r.await("the agent to work", time.Minute, func() bool { return r.working() })
+	return id
+}
+
+// TestLinearDown: Linear is away from before the answer until after. Nothing is
+// lost, and it is not asked without end.
+func TestLinearDown(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	id := r.slowly("PLAN TAKING 3s")
+	r.linear.Inject(lineartest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
+	before := r.asked()
+	r.await("the turn to end", time.Minute, func() bool { s := r.states()[0]; return s.Turn.Stage == session.Ended })
+	time.Sleep(6 * time.Second)
+	if n := r.asked() - before; n < 2 || n > 20 {
+		t.Errorf("linear was asked for %d things while it was away", n)
+	}
+	r.linear.ClearFaults()
+	r.settled(id, 1, time.Minute)
+	r.work(t, 2)
+	if s := r.linear.Session(id); len(s.Links) != 2 || len(s.Plan) != 1 {
+		t.Errorf("it shows %+v and %+v", s.Links, s.Plan)
+	}
+	r.tell(r.linear.Prompt(id, "ada", "oil them"))
+	r.settled(id, 2, time.Minute)
+	r.calm()
+	r.stop()
+}
+
+// TestLinearDownAtTheStart: what was missed is found when Linear is back, not
+// at the next of the rare looks.
+func TestLinearDownAtTheStart(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.linear.Inject(lineartest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
+	id, _ := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship turn them"})
+	r.start()
+	r.await("the first look", 20*time.Second, func() bool { return r.asked() > 0 })
+	r.linear.ClearFaults()
+	r.settled(id, 1, time.Minute)
+	r.work(t, 1)
+	r.stop()
+}
+
+// TestLinearToken: in mid-turn the token is refused, and nobody hands out
+// another for a while.
+func TestLinearToken(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	id := r.slowly("TAKING 3s")
+	r.linear.Inject(lineartest.Fault{Operation: "token", Status: http.StatusServiceUnavailable, Times: 2})
+	r.linear.ExpireTokens()
+	r.settled(id, 1, time.Minute)
+	if n := r.linear.Calls("token"); n > 5 {
+		t.Errorf("a token was asked for %d times", n)
+	}
+	r.work(t, 2)
+	r.stop()
+}
+
+// TestLinearSecretRotated in mid-turn: the answer is said when the settings have
+// the new secret.
+func TestLinearSecretRotated(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	id := r.slowly("TAKING 3s")
+	old := r.linear.ClientSecret()
+	r.linear.RotateSecret()
+	r.await("the turn to end", time.Minute, func() bool { s := r.states()[0]; return s.Turn.Stage == session.Ended })
+	time.Sleep(3 * time.Second)
+	if n := r.linear.Calls("token"); n > 5 {
+		t.Errorf("a token was asked for %d times", n)
+	}
+	r.stop()
+	r.edit(old, r.linear.ClientSecret())
+	r.start()
+	r.settled(id, 1, 2*time.Minute)
+	r.work(t, 2)
+	r.stop()
+}
+
+// edit changes the settings.
+func (r *linearRig) edit(old, with string) {
+	r.t.Helper()
+	text, err := os.ReadFile(r.config)
+	if err == nil {
+		err = os.WriteFile(r.config, []byte(strings.ReplaceAll(string(text), old, with)), 0o600)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// TestLinearKilledInAQuestion: ship dies while a question is open, and again
+// while its answer is under way.
+func TestLinearKilledInAQuestion(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{unrouted: true})
+	r.start()
+	id, d := r.assign()
+	r.tell(d)
+	r.settled(id, 1, time.Minute)
+	r.kill()
+	r.linear.Inject(lineartest.Fault{Operation: "ReadIssue", Do: func(*http.Request) { r.kill() }})
+	choice := r.linear.Prompt(id, "ada", rigRepo)
+	r.start()
+	r.tell(choice)
+	<-r.exited
+	r.start()
+	r.settled(id, 2, time.Minute)
+	r.work(t, 1)
+	r.calm()
+	r.stop()
+}
+
+// TestLinearPromptAtTheEnd: prompts that come in the very moment in which a turn
+// ends are carried out, by it or by another.
+func TestLinearPromptAtTheEnd(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{rigOptions: rigOptions{more: "sandbox: {max: 8}\n"}})
+	r.start()
+	const sessions = 6
+	var ids []string
+	for i := range sessions {
+		issue := r.linear.CreateIssue(lineartest.Issue{Team: "ENG", Title: "Gadget " + strconv.Itoa(i)})
+		id, d := r.linear.Delegate(issue, "ada")
+		ids = append(ids, id)
+		r.tell(d)
+	}
+	var wg sync.WaitGroup
+	for i, id := range ids {
+		wg.Go(func() {
+			for !r.publishing(id) {
+				time.Sleep(20 * time.Millisecond)
+			}
+			time.Sleep(time.Duration(i) * 60 * time.Millisecond)
+			r.tell(r.linear.Prompt(id, "ada", "and oil them"))
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		r.settled(id, 2, time.Minute)
+	}
+	for _, pr := range r.host.PullRequests(rigRepo) {
+		if text, _ := r.host.File(rigRepo, pr.Head, "WORK.md"); !strings.HasSuffix(text, "\nand oil them") {
+			t.Errorf("%s holds %q", pr.Head, text)
+		}
+	}
+	r.stop()
+}
+
+// publishing: the agent is done in a session.
+func (r *linearRig) publishing(id string) bool {
+	for _, s := range r.states() {
+		if s.ID == session.ID("ln."+id) && s.Turn != nil && s.Turn.Stage != session.Preparing && s.Turn.Stage != session.Running {
+			return true
+		}
+	}
+	return false
+}
+
+// TestLinearShuffled: a session begins, somebody adds to it and says stop, and
+// the webhooks come in any order, twice. Stop was last, so nothing runs on.
+func TestLinearShuffled(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	for _, order := range [][3]int{{2, 0, 1}, {2, 1, 0}, {1, 2, 0}, {0, 2, 1}} {
+		issue := r.linear.CreateIssue(lineartest.Issue{Team: "ENG", Title: "Gadget"})
+		id, created := r.linear.Mention(lineartest.Mention{Issue: issue, By: "ada", Body: "@ship SLOWLY turn them"})
+		time.Sleep(5 * time.Millisecond)
+		all := [3]lineartest.Delivery{created, r.linear.Prompt(id, "ada", "and oil them")}
+		time.Sleep(5 * time.Millisecond)
+		all[2] = r.linear.Stop(id, "ada")
+		for _, i := range order {
+			r.tell(all[i])
+			r.tell(all[i].Again())
+		}
+		r.await("the session to come to rest", 30*time.Second, func() bool { return r.finished(id) })
+		if last := r.last(id).Content; last.Type != ql.TypeResponse {
+			t.Errorf("%v: the last word is %+v", order, last)
+		}
+	}
+	if n := len(r.host.PullRequests(rigRepo)); n > 1 {
+		t.Errorf("%d pull requests", n)
+	}
+	r.stop()
+}
+
+// TestLinearTeamTakenAway in mid-turn: the work ends and is kept, Linear is left
+// alone, and the session goes on when the team is given back.
+func TestLinearTeamTakenAway(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	id := r.slowly("SLOWLY turn them")
+	r.tell(r.linear.ChangeAccess(nil, []string{"ENG"}))
+	r.await("the turn to end", time.Minute, r.quiet)
+	r.calm()
+	r.work(t, 1)
+	r.tell(r.linear.ChangeAccess([]string{"ENG"}, nil))
+	r.tell(r.linear.Prompt(id, "ada", "oil them"))
+	r.settled(id, 1, time.Minute)
+	r.work(t, 2)
+	r.stop()
+}
+
+// TestLinearReinstalled: the app is removed in mid-turn, which ends it, and
+// installed again.
+func TestLinearReinstalled(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	id := r.slowly("SLOWLY turn them")
+	revoked := r.linear.Revoke()
+	r.tell(revoked)
+	r.await("the turn to end", time.Minute, r.quiet)
+	r.calm()
+	r.work(t, 1)
+	r.linear.Install()
+	r.tell(r.linear.Prompt(id, "ada", "oil them"))
+	r.settled(id, 1, time.Minute)
+	r.tell(revoked.Again()) // late
+	r.tell(r.linear.Prompt(id, "ada", "paint them"))
+	r.settled(id, 2, time.Minute)
+	r.work(t, 3)
+	r.stop()
+}
+
+// TestLinearRedisDies in mid-turn, for longer than the owner may go on.
+func TestLinearRedisDies(t *testing.T) {
+	t.Parallel()
+	r := newLinearRig(t, linearOptions{})
+	r.start()
+	id := r.slowly("PLAN TAKING 18s")
+	r.redis.Kill()
+	steer := r.linear.Prompt(id, "ada", "and oil them")
+	if r.post(steer) == http.StatusOK {
+		t.Error("a webhook is accepted that nobody keeps")
+	}
+	time.Sleep(12 * time.Second)
+	r.redis.Restart()
+	r.tell(steer)
+	r.settled(id, 1, time.Minute)
+	r.work(t, 3)
+	r.stop()
+}
+
+// TestLinearHangs: what is never answered is given up and repeated, and a stop
+// does not wait for progress that is.
+func TestLinearHangs(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"CreateActivity", "ReadIssue", "SetPlan", "LinkPullRequest", "token"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			r := newLinearRig(t, linearOptions{})
+			r.linear.Inject(lineartest.Fault{Operation: what, Hang: true})
+			r.start()
+			id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship PLAN SLOWLY"})
+			r.tell(d)
+			r.await("the agent to work", time.Minute, func() bool { return r.working() })
+			r.tell(r.linear.Stop(id, "ada"))
+			r.settled(id, 1, 40*time.Second)
+			r.work(t, 1)
+			r.stop()
+		})
+	}
+}
+
+// frozenPair is two workers, the first of which is frozen when it sends the
+// activity that match tells of, which reaches Linear only when it is let go.
+func (r *linearRig) frozenPair(match func(session.State) bool) (b *linearRig, arrive func()) {
+	r.t.Helper()
+	var first atomic.Bool
+	sent, held, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r.linear.Inject(lineartest.Fault{Operation: "CreateActivity", Times: -1, Do: func(*http.Request) {
+		if all := r.states(); len(all) == 1 && match(all[0]) && first.CompareAndSwap(false, true) {
+			defer close(done)
+			close(sent)
+			<-held
+		}
+	}})
+	b = &linearRig{rig: r.twin(), linear: r.linear, issue: r.issue}
+	r.start()
+	_, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship PLAN TAKING 14s"})
+	r.tell(d)
+	select {
+	case <-sent:
+	case <-time.After(time.Minute):
+		r.t.Fatalf("nothing was sent; ship said:\n%s", r.log)
+	}
+	r.freeze()
+	b.start()
+	return b, func() { close(held); <-done }
+}
+
+// TestLinearFrozen: an owner stands still with something on its way to Linear,
+// and wakes when another has said the end: that is the last word, and there
+// once. What arrives late has the id under which the other has said it.
+func TestLinearFrozen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the sweep comes after a minute and a half")
+	}
+	t.Parallel()
+	for name, match := range map[string]func(session.State) bool{
+		"in the answer": func(s session.State) bool { return s.Turn != nil && s.Turn.Stage == session.Ended },
+		"in a report": func(s session.State) bool {
+			return s.Turn != nil && s.Turn.Stage == session.Running && s.Turn.Progress.Doing != ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newLinearRig(t, linearOptions{})
+			b, arrive := a.frozenPair(match)
+			id := a.linear.Sessions("")[0].ID
+			b.settled(id, 1, time.Minute)
+			arrive()
+			a.thaw()
+			a.await("the first to notice", 20*time.Second, func() bool { return strings.Contains(a.log.String(), "lease lost") })
+			b.await("the sweep", 2*time.Minute, func() bool { return b.told() && b.quiet() })
+			b.settled(id, 1, 5*time.Second)
+			b.calm()
+			b.stop()
+			a.stop()
+		})
+	}
+}
