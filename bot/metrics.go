@@ -76,7 +76,8 @@ func knownEvent(name string) string {
 		"status", "workflow_run",
 		"AgentSessionEvent", "AppUserNotification", "OAuthApp", "OAuthAuthorization", "PermissionChange",
 		"event_callback", "url_verification", "slash_command", "interaction", "block_actions", "view_submission",
-		"app_mention", "message", "app_home_opened", "app_uninstalled", "tokens_revoked":
+		"app_mention", "message", "app_home_opened", "app_uninstalled", "tokens_revoked",
+		"agent_session_stopped", "app_rate_limited":
 		return name
 	}
 	return "other"

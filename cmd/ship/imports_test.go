@@ -91,6 +91,7 @@ var homes = map[string][]string{
 	"github.com/google/go-github":       {"integrations/github"},
 	"github.com/bradleyfalzon":          {"integrations/github"},
 	"github.com/slack-go/slack":         {"integrations/slack"},
+	"github.com/gorilla/websocket":      {"integrations/slack"},
 	"github.com/Khan/genqlient/graphql": {"integrations", "graphql"},
 	"github.com/redis/go-redis":         {"session/redis"},
 }

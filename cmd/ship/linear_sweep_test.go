@@ -36,7 +36,7 @@ func TestLinearSweep(t *testing.T) {
 
 func linearCleanRun(t *testing.T) (world string, points []string) {
 	t.Helper()
-	r := newLinearRig(t, linearOptions{})
+	r := newLinearRig(t, linearOptions{rigOptions: sweepOptions()})
 	trace := filepath.Join(r.dir, "points")
 	r.start("SHIP_TEST_POINTS=" + trace)
 	id, d := r.assign()
@@ -49,7 +49,7 @@ func linearCleanRun(t *testing.T) (world string, points []string) {
 }
 
 func linearKilledRun(t *testing.T, n int, want string) {
-	r := newLinearRig(t, linearOptions{})
+	r := newLinearRig(t, linearOptions{rigOptions: sweepOptions()})
 	id, d := r.assign()
 	r.start(fmt.Sprintf("SHIP_TEST_KILL_AT=%d", n))
 	accepted := r.post(d) == http.StatusOK
