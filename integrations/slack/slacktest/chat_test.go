@@ -42,6 +42,18 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestReadBack: what is read is not just what was sent.
+func TestReadBack(t *testing.T) {
+	t.Parallel()
+	c := quick(t)
+	ts := c.post(text("a & b &lt; <https://x.example|c> https://y.example/d"))
+	got, _, _, err := c.GetConversationRepliesContext(t.Context(), &slack.GetConversationRepliesParameters{ChannelID: c.eng, Timestamp: ts})
+	const want = "a &amp; b &lt; <https://x.example|c> <https://y.example/d>"
+	if err != nil || len(got) != 1 || got[0].Text != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	c := quick(t)

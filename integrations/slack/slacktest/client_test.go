@@ -40,9 +40,13 @@ func newClient(t *testing.T, o slacktest.Options) *client {
 			t.Errorf("close: %v", err)
 		}
 	})
-	api := slack.New(s.BotToken(), slack.OptionAPIURL(s.APIURL()), slack.OptionAppLevelToken(s.AppToken()))
 	eng := s.CreateChannel(slacktest.Channel{Name: "eng", Members: []string{"ada", "bob"}})
-	return &client{Server: s, Client: api, t: t, eng: eng}
+	return &client{Server: s, Client: connect(s), t: t, eng: eng}
+}
+
+// connect is the client of an app that has both tokens.
+func connect(s *slacktest.Server) *slack.Client {
+	return slack.New(s.BotToken(), slack.OptionAPIURL(s.APIURL()), slack.OptionAppLevelToken(s.AppToken()))
 }
 
 // quick has no limits on how fast one may be.

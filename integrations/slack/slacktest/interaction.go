@@ -90,19 +90,11 @@ func (s *Server) Shortcut(x Change, callback string) Delivery {
 func (s *Server) Press(x Change, button string) (Delivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used, err := s.use(x, func(e object) bool {
-		return str(e, "type") == "button" && (str(e, "action_id") == button || s.textOf(e["text"]) == button)
-	})
+	used, err := s.use(x, s.isButton(button))
 	if err != nil {
 		return Delivery{}, fmt.Errorf("press %q: %w", button, err)
 	}
-	action := object{"text": used.element["text"]}
-	for _, key := range []string{"value", "style", "url"} {
-		if v, ok := used.element[key]; ok {
-			action[key] = v
-		}
-	}
-	return s.acted(used, action), nil
+	return s.acted(used, pressed(used.element)), nil
 }
 
 // Choose has somebody choose among options, by their labels or values. The
@@ -126,6 +118,61 @@ func (s *Server) Choose(x Change, element string, options ...string) (Delivery, 
 	return s.acted(used, clone(value)), nil
 }
 
+// PressInView has somebody press a button in a view that they see.
+func (s *Server) PressInView(id, button string) (Delivery, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := find(s.views, func(v *view) bool { return v.id == id && !v.closed })
+	if v == nil {
+		return Delivery{}, fmt.Errorf("press %q: there is no view %s", button, id)
+	}
+	block, e := locate(v.blocks, s.isButton(button))
+	if e == nil {
+		return Delivery{}, fmt.Errorf("press %q: it is not in the view:\n%s", button, s.renderedBlocks(v.blocks))
+	}
+	o := s.interaction("block_actions", v.to)
+	o["container"], o["view"] = object{"type": "view", "view_id": v.id}, s.renderView(v)
+	o["state"] = object{"values": s.stateOf(v.blocks, nil)}
+	o["actions"] = []object{s.action(block, e, pressed(e))}
+	return interaction(o), nil
+}
+
+// isButton says how a button is found: by its label or action_id.
+func (s *Server) isButton(name string) func(object) bool {
+	return func(e object) bool {
+		return str(e, "type") == "button" && (str(e, "action_id") == name || s.textOf(e["text"]) == name)
+	}
+}
+
+// pressed is what is told of a button.
+func pressed(e object) object {
+	out := object{"text": e["text"]}
+	for _, key := range []string{"value", "style", "url"} {
+		if v, ok := e[key]; ok {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// action completes what is told of an element that was used.
+func (s *Server) action(block string, e, what object) object {
+	what["type"], what["action_id"], what["block_id"], what["action_ts"] = e["type"], e["action_id"], block, s.actionTS()
+	return what
+}
+
+// locate finds an element in some blocks, and the block that it is in.
+func locate(blocks []object, is func(object) bool) (block string, e object) {
+	for _, b := range blocks {
+		for _, e := range interactive(b) {
+			if is(e) {
+				return str(b, "block_id"), e
+			}
+		}
+	}
+	return "", nil
+}
+
 // used is an element of a message that somebody uses.
 type used struct {
 	by      *user
@@ -147,15 +194,10 @@ func (s *Server) use(x Change, is func(object) bool) (used, error) {
 		}
 		u.message = u.private.message
 	}
-	for _, b := range u.message.blocks {
-		for _, e := range interactive(b) {
-			if is(e) {
-				u.block, u.element = str(b, "block_id"), e
-				return u, nil
-			}
-		}
+	if u.block, u.element = locate(u.message.blocks, is); u.element == nil {
+		return used{}, fmt.Errorf("it is not in the message:\n%s", s.rendered(u.message.content))
 	}
-	return used{}, fmt.Errorf("it is not in the message:\n%s", s.rendered(u.message.content))
+	return u, nil
 }
 
 func (u used) chosen() values {
@@ -168,16 +210,12 @@ func (u used) chosen() values {
 // acted tells that somebody used an element.
 func (s *Server) acted(u used, action object) Delivery {
 	m := u.message
-	for _, key := range []string{"type", "action_id"} {
-		action[key] = u.element[key]
-	}
-	action["block_id"], action["action_ts"] = u.block, s.actionTS()
 	container := object{"type": "message", "message_ts": m.ts, "channel_id": m.channel.id, "is_ephemeral": u.private != nil}
 	if m.thread != "" {
 		container["thread_ts"] = m.thread
 	}
 	o := s.interaction("block_actions", u.by)
-	o["container"], o["actions"] = container, []object{action}
+	o["container"], o["actions"] = container, []object{s.action(u.block, u.element, action)}
 	o["channel"] = object{"id": m.channel.id, "name": channelName(m.channel)}
 	o["state"] = object{"values": s.stateOf(m.blocks, u.chosen())}
 	r := responder{to: u.by, channel: m.channel, ephemeral: u.private}

@@ -1,12 +1,16 @@
 package slacktest
 
-import "strconv"
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 // The objects of answers and events. The caller of each function holds mu.
 
 // renderMessage is a message as programs get it.
 func (s *Server) renderMessage(m *message, metadata bool) object {
-	o := object{"type": "message", "user": m.author.id, "ts": m.ts, "text": m.text, "team": m.author.team}
+	o := object{"type": "message", "user": m.author.id, "ts": m.ts, "text": kept(m.text), "team": m.author.team}
 	s.authorship(o, m)
 	if len(m.blocks) > 0 {
 		o["blocks"] = m.blocks
@@ -29,6 +33,24 @@ func (s *Server) renderMessage(m *message, metadata bool) object {
 		o["reactions"] = all
 	}
 	return o
+}
+
+// bare is what Slack rewrites in a text that is not escaped or marked already,
+// and what it leaves alone.
+var bare = regexp.MustCompile(`<[^<>]*>|&(?:amp|lt|gt);|&|https?://[^\s<>|]+`)
+
+// kept is a text as it can be read back, which is not just as it was sent:
+// Slack escapes and makes links. (It also gives emoji their names.)
+func kept(text string) string {
+	return bare.ReplaceAllStringFunc(text, func(part string) string {
+		switch {
+		case part == "&":
+			return "&amp;"
+		case strings.HasPrefix(part, "http"):
+			return "<" + part + ">"
+		}
+		return part
+	})
 }
 
 // authorship tells who wrote a message: a person, this app, or another.

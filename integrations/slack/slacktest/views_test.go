@@ -144,6 +144,20 @@ func TestViewUpdates(t *testing.T) {
 	c.fails(err, "hash_conflict")
 	_, err = c.UpdateViewContext(t.Context(), next, "", "", "V0NONE")
 	c.fails(err, "not_found")
+	next.Blocks.BlockSet = append(next.Blocks.BlockSet, slack.NewActionBlock("", button("more", "More")))
+	if _, err := c.UpdateViewContext(t.Context(), next, "", "", c.top().ID); err != nil {
+		t.Fatal(err)
+	}
+	d, err := c.PressInView(c.top().ID, "More")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := acted(t, d); got.Container.ViewID != c.top().ID || got.ActionCallback.BlockActions[0].Value != "v-more" || got.TriggerID == "" {
+		t.Errorf("pressed %+v", got)
+	}
+	if _, err := c.PressInView(c.top().ID, "Less"); err == nil {
+		t.Error("there is no such button")
+	}
 	if ds := c.CloseView(c.top().ID); len(ds) != 1 || acted(t, ds[0]).Type != slack.InteractionTypeViewClosed {
 		t.Errorf("told %v", ds)
 	}
