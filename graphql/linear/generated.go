@@ -193,9 +193,10 @@ func (v *Attachments) GetNodes() []Attachment { return v.Nodes }
 
 // Author includes the requested fields of the GraphQL type User.
 type Author struct {
-	Id   string `json:"id"`
-	Name string `json:"name"`
-	App  bool   `json:"app"`
+	Id    string `json:"id"`
+	Name  string `json:"name"`
+	Email string `json:"email"`
+	App   bool   `json:"app"`
 }
 
 // GetId returns Author.Id, and is useful for accessing the field via an interface.
@@ -203,6 +204,9 @@ func (v *Author) GetId() string { return v.Id }
 
 // GetName returns Author.Name, and is useful for accessing the field via an interface.
 func (v *Author) GetName() string { return v.Name }
+
+// GetEmail returns Author.Email, and is useful for accessing the field via an interface.
+func (v *Author) GetEmail() string { return v.Email }
 
 // GetApp returns Author.App, and is useful for accessing the field via an interface.
 func (v *Author) GetApp() bool { return v.App }
@@ -1622,6 +1626,7 @@ fragment Activity on AgentActivity {
 	user {
 		id
 		name
+		email
 		app
 	}
 	sourceComment {
@@ -1707,6 +1712,7 @@ fragment Activity on AgentActivity {
 	user {
 		id
 		name
+		email
 		app
 	}
 	sourceComment {
@@ -1793,6 +1799,7 @@ fragment Comment on Comment {
 	user {
 		id
 		name
+		email
 		app
 	}
 	parent {
@@ -1953,6 +1960,7 @@ fragment Comment on Comment {
 	user {
 		id
 		name
+		email
 		app
 	}
 	parent {

@@ -27,7 +27,7 @@ const (
 	costWrite      = 3 // any mutation
 	costViewer     = 3
 	costActivity   = 8
-	costActivities = 379
+	costActivities = 384
 )
 
 // app speaks with every workspace that ship is installed in.

@@ -25,7 +25,7 @@ const (
 	// maxTitle of a session, in bytes.
 	maxTitle = 300
 	// costComments is what ReadIssueComments costs, in points.
-	costComments = 259
+	costComments = 264
 )
 
 // remark is one thing that somebody said, as the agent gets to read it: a line

@@ -19,7 +19,7 @@ const (
 	mentionBefore = 10 * time.Second
 	mentionAfter  = time.Second
 	// costAnywhere is what ReadComments costs, in points.
-	costAnywhere = 258
+	costAnywhere = 263
 )
 
 // missed is what may have been missed in a session: what was said there since
@@ -81,7 +81,7 @@ func prompt(t thread, p ql.Activity) act {
 	if p.SourceComment != nil {
 		said.comment = p.SourceComment.Id
 	}
-	a := speak(t, session.Person{Login: cmp.Or(p.User.Id, automation), Name: p.User.Name}, said)
+	a := speak(t, session.Person{Login: cmp.Or(p.User.Id, automation), Name: p.User.Name, Email: p.User.Email}, said)
 	a.at = p.CreatedAt
 	return a
 }
