@@ -19,7 +19,7 @@ func CommitMessage(s session.State) string {
 			parts = append(parts, text)
 		}
 	}
-	if s.Origin != nil && ticket.MatchString(s.Origin.Name) {
+	if s.Origin != nil && ticket(s.Origin.Name) {
 		// Words by which trackers link a commit to an issue and leave it open:
 		// one commit need not be all. The pull request completes it.
 		parts = append(parts, "Part of "+s.Origin.Name)

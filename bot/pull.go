@@ -58,8 +58,15 @@ func PullRequestBody(s session.State, references ...string) string {
 	return strings.Join(append(parts, proof(s), Marker(s.ID)), "\n\n")
 }
 
-// ticket is the name of an issue as trackers give it, such as ENG-42.
-var ticket = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,15}-[0-9]{1,9}$`)
+// ticketName is what trackers call an issue, such as ENG-42.
+var ticketName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,15}-[0-9]{1,9}$`)
+
+// ticket tells whether an issue can be referred to by its name. GH-42 is what
+// GitHub calls its own issue #42: a team in a tracker may have that name too, and
+// would close what is another's.
+func ticket(name string) bool {
+	return ticketName.MatchString(name) && !strings.EqualFold(name[:3], "GH-")
+}
 
 // origin refers to what the session is about where it began. A tracker that
 // watches the code host completes its issue when the pull request is merged, if
@@ -68,7 +75,7 @@ func origin(s session.State) string {
 	switch o := s.Origin; {
 	case o == nil || strings.TrimSpace(o.Name) == "":
 		return ""
-	case !ticket.MatchString(o.Name):
+	case !ticket(o.Name):
 		return "For " + link(code(clip(o.Name, maxTitle)), o.URL)
 	case link("", o.URL) == "":
 		return "Fixes " + o.Name

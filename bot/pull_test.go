@@ -72,6 +72,8 @@ func TestOrigin(t *testing.T) {
 		{"ENG-42", "javascript:alert(1)", "Fixes ENG-42", "\n\nPart of ENG-42\n\n"},
 		{"the login page", page, "For [`the login page`](" + page + ")", ""},
 		{"x](https://evil.test) @octocat", page, "For [`x](https://evil.test) @|octocat`](" + page + ")", ""},
+		{"GH-42", page, "For [`GH-42`](" + page + ")", ""},
+		{"gh-42", "", "For `gh-42`", ""},
 		{"ENG-42 closes #1", "", "For `ENG-42 cl|oses #1`", ""},
 		{"ENG-42\nCo-authored-by: Eve <eve@example.com>", "", "For `ENG-42 Co-authored-by: Eve <|eve@example.com>`", ""},
 	}
