@@ -105,7 +105,6 @@ func (s Settings) secrets() []string {
 	for _, list := range []config.Secrets{s.GitHub.WebhookSecret, s.Linear.WebhookSecret, s.Linear.TokenKey} {
 		out = append(out, list.Reveal()...)
 	}
-	out = append(append(out, s.Linear.ClientSecret.Reveal()), append(s.Linear.WebhookSecret.Reveal(), s.Linear.TokenKey.Reveal()...)...)
 	for _, p := range s.Models {
 		out = append(out, p.APIKey.Reveal())
 	}

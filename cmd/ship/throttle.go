@@ -13,7 +13,8 @@ import (
 
 // throttle refuses who asks too often, on whatever platform and worker: the
 // count is in the ledger. Asking is counted when a request is admitted for the
-// first time, so a repeat after a crash can only count too much.
+// first time, so a repeat after a crash can only count too much. To end work is
+// not to ask for any: it always goes through.
 type throttle struct {
 	session.Performer
 	ledger    session.Ledger
@@ -36,16 +37,16 @@ func account(r session.Request, minute int64) string {
 }
 
 func (t throttle) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
-	if job.Effect.Kind != session.Admit || job.Effect.Request == nil || job.Repeat {
+	r := job.Effect.Request
+	if job.Effect.Kind != session.Admit || r == nil || job.Repeat || r.Verb == session.Stop || r.Verb == session.Withdraw {
 		return t.Performer.Perform(ctx, job)
 	}
-	by := job.Effect.Request.By
-	total, err := t.ledger.Spend(ctx, account(*job.Effect.Request, t.now().Unix()/60), session.Usage{Calls: 1})
+	total, err := t.ledger.Spend(ctx, account(*r, t.now().Unix()/60), session.Usage{Calls: 1})
 	if err != nil {
 		return session.Performed{}, fmt.Errorf("count the request: %w", err)
 	}
 	if total.Calls > t.perMinute {
-		return session.Performed{Admission: &session.Admission{By: by, Stranger: true, Refusal: fmt.Sprintf(
+		return session.Performed{Admission: &session.Admission{By: r.By, Stranger: true, Refusal: fmt.Sprintf(
 			"That is more than %d requests in a minute, so I left this one alone. Ask again in a minute.", t.perMinute)}}, nil
 	}
 	return t.Performer.Perform(ctx, job)

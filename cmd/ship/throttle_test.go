@@ -49,6 +49,24 @@ func TestThrottleCountsPeopleApart(t *testing.T) {
 	}
 }
 
+// TestThrottleLetsStop: to end work is not to ask for any. A person who takes
+// many issues away at once withdraws as many.
+func TestThrottleLetsStop(t *testing.T) {
+	t.Parallel()
+	gate := throttle{Performer: openDoor{}, ledger: memory.New(), perMinute: 1, now: func() time.Time { return time.Unix(1e9, 0) }}
+	for _, tt := range []struct {
+		verb session.Verb
+		pass bool
+	}{{session.Withdraw, true}, {session.Instruct, true}, {session.Instruct, false}, {session.Stop, true}, {session.Withdraw, true}, {session.Status, false}} {
+		p, err := gate.Perform(t.Context(), session.Job{Effect: session.Effect{Kind: session.Admit, Request: &session.Request{
+			Thread: session.Thread{Platform: "linear", Key: "t"}, By: session.Person{Login: "ada"}, Verb: tt.verb,
+		}}})
+		if err != nil || (p.Admission.Refusal == "") != tt.pass {
+			t.Errorf("%s: %+v, %v", tt.verb, p.Admission, err)
+		}
+	}
+}
+
 func FuzzAccount(f *testing.F) {
 	for _, login := range []string{"ada", "Ada L", "a:b", "", "\xff"} {
 		f.Add(login)
