@@ -106,16 +106,32 @@ func (w *work) put(ctx context.Context, u utterance) error {
 // acknowledge shows that a request was seen, before anything is looked at: in
 // ten seconds Linear takes an agent for dead. What began the session has no
 // ref, and is acknowledged for good; what comes later only until there is more
-// to say.
+// to say. What waits behind it may be the end, so it does not insist.
 func (w *work) acknowledge(ctx context.Context) error {
 	first := w.effect.Ref == ""
 	verb := session.Instruct
 	if w.effect.Request != nil {
 		verb = w.effect.Request.Verb
 	}
-	return w.create(ctx, utterance{
+	err := w.create(ctx, utterance{
 		id: w.effect.ID, content: ql.Thought(bot.Seen(session.ViewOf(w.job.State), verb, first)), ephemeral: !first, priority: Thinking,
 	})
+	if err == nil || ctx.Err() != nil || !classify(err).Again || !w.pointless(first, err) {
+		return err
+	}
+	w.app.log.WarnContext(ctx, "a request was not acknowledged in time, so it is not at all", "session", string(w.job.State.ID), "err", err)
+	return nil
+}
+
+// manyTries is after how many it is too late to acknowledge.
+const manyTries = 2
+
+// pointless: an acknowledgement that failed is worth no further try.
+func (w *work) pointless(first bool, err error) bool {
+	if first {
+		return noRoom(err) && w.effect.Attempts >= manyTries
+	}
+	return noRoom(err) || w.effect.Attempts >= manyTries
 }
 
 // say posts a sentence of ours. What it is to Linear follows from what goes on

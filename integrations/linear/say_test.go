@@ -232,3 +232,42 @@ func TestAccessLost(t *testing.T) {
 		}
 	}
 }
+
+// TestAcknowledgedOrNot: what comes too late to be worth it is let go of, so
+// that nothing waits behind it.
+func TestAcknowledgedOrNot(t *testing.T) {
+	t.Parallel()
+	limited := lineartest.Limited("CreateActivity", time.Now().Add(time.Hour))
+	broken := lineartest.Fault{Operation: "CreateActivity", Status: http.StatusBadGateway}
+	for name, tt := range map[string]struct {
+		fault    lineartest.Fault
+		ref      string
+		attempts int
+		insists  bool
+	}{
+		"no room":               {limited, "activity", 0, false},
+		"broken":                {broken, "activity", 0, true},
+		"broken for long":       {broken, "activity", manyTries, false},
+		"no room at first":      {limited, "", 0, true},
+		"no room for long":      {limited, "", manyTries, false},
+		"broken at first, long": {broken, "", manyTries, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, lineartest.Options{})
+			s.Inject(tt.fault)
+			j := s.job(session.Acknowledge, session.State{})
+			j.Effect.Ref, j.Effect.Attempts = tt.ref, tt.attempts
+			if tt.insists {
+				if p := s.fails(j); !p.Again {
+					t.Errorf("problem %+v", p)
+				}
+				return
+			}
+			s.do(j)
+			if n := s.requests(); n != 1 || len(s.said()) != 0 {
+				t.Errorf("%d requests, said %q", n, s.said())
+			}
+		})
+	}
+}
