@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"ship/session"
@@ -80,9 +81,13 @@ func instruction(s session.State, r session.Request) string {
 	}
 }
 
+// mark finds what an agent could take for the beginning or the end of a
+// quotation, even if it is not written exactly so.
+var mark = regexp.MustCompile(`(?i)<([^a-z<>]*quoted)`)
+
 // quoted marks foreign text so that it cannot end its own quotation. The
 // agent's own words are foreign too: they may repeat what it read.
 func quoted(title, text string) string {
-	text = strings.NewReplacer("<quoted>", "&lt;quoted>", "</quoted>", "&lt;/quoted>").Replace(text)
+	text = mark.ReplaceAllString(text, "&lt;$1")
 	return fmt.Sprintf("%s:\n<quoted>\n%s\n</quoted>", title, text)
 }
