@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +23,9 @@ func FuzzReceive(f *testing.F) {
 		promptedWith(object{"signal": "stop"}), event(eventApp, "revoked"),
 		event(eventNotification, "issueUnassignedFromYou").with(object{"notification": object{"id": "n", "issueId": "i"}}),
 		notified("issueUnassignedFromYou"), notified("issueStatusChanged"), event(eventPermission, "teamAccessChanged"),
-		event(eventAuthorization, "revoked"), delegated().with(object{"createdAt": "soon", "appUserId": nil}),
+		event(eventAuthorization, "revoked"), delegated().with(object{"agentSession": object{
+			"id": sessionID, "creatorId": ada, "creator": object{"id": ada, "name": strings.Repeat("n", 400), "email": strings.Repeat("e", 400) + "@x.example"},
+		}}), delegated().with(object{"createdAt": "soon", "appUserId": nil}),
 	} {
 		f.Add([]byte(text(f, e)))
 	}
@@ -68,6 +71,9 @@ func FuzzReceive(f *testing.F) {
 			}
 			if q.Early == (q.Verb == session.Withdraw) || q.ID == "" {
 				t.Errorf("request %+v", q)
+			}
+			if len(q.By.Name) > maxCalled || len(q.By.Email) > maxAddress || len(q.By.Login) > 64 {
+				t.Errorf("asked by %+v", q.By)
 			}
 			if len(q.Text) > maxText || len(q.Quote) > maxQuote || q.Verb == "" || q.By.Login == "" {
 				t.Errorf("request %+v", q)

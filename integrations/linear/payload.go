@@ -123,6 +123,14 @@ func (p payload) app() string { return cmp.Or(p.App, p.Session.App) }
 // the session, and no person answers for it. Ids of people are UUIDs.
 const automation = "automation"
 
+const (
+	// maxCalled is how much is kept of what a person calls themselves, in bytes.
+	maxCalled = 256
+	// maxAddress is the longest address that mail can be sent to. A longer one is
+	// nobody's.
+	maxAddress = 254
+)
+
 // person is who did something. Linear vouches for the id; names can be chosen.
 func (u user) person(id string) (session.Person, error) {
 	if id == "" {
@@ -134,5 +142,9 @@ func (u user) person(id string) (session.Person, error) {
 	case !validID.MatchString(id):
 		return session.Person{}, fmt.Errorf("user: %w", bot.ErrMalformed)
 	}
-	return session.Person{Login: id, Name: u.Name, Email: u.Email}, nil
+	p := session.Person{Login: id, Name: clip(u.Name, maxCalled), Email: u.Email}
+	if len(p.Email) > maxAddress {
+		p.Email = ""
+	}
+	return p, nil
 }

@@ -1,8 +1,10 @@
 package linear
 
 import (
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,4 +63,35 @@ func TestLiteral(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", tt.values, diff)
 		}
 	}
+}
+
+// FuzzPlainAnswer: what is offered to be clicked on is said back as what it is.
+func FuzzPlainAnswer(f *testing.F) {
+	for _, seed := range []string{"Keep it", "stop", "Ready", "[repo=a/b] x", "@ship x", "budget 5", "a\nb", "<!--", "linear.app", "/ship stop", "`x`", "\xff", "k\u0307"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		for _, c := range literal([]session.Choice{{Value: value}}) {
+			a := speak(thread{org, sessionID, issueID}, session.Person{Login: ada}, spoken{id: activityID, body: c.Value})
+			r := a.deliver(deliveryID).Event.Request
+			if r.Verb != session.Instruct || r.Text != c.Value || r.Repo+r.Branch+r.Model != "" || !utf8.ValidString(c.Value) {
+				t.Errorf("%q is offered as %q, which says %+v", value, c.Value, r)
+			}
+		}
+	})
+}
+
+// FuzzSpeakable: nothing that is said holds an address of Linear's, or more than
+// it takes, and saying it again changes nothing more.
+func FuzzSpeakable(f *testing.F) {
+	for _, seed := range []string{"https://linear.app/acme", "LINEAR.APP", "linear.\u200bapp", "linear.linear.app.app", "linearxapp", "\xfflinear.app"} {
+		f.Add(seed)
+	}
+	own := regexp.MustCompile(`(?i)(?:^|[^a-z0-9_])linear\.app(?:$|[^a-z0-9_])`)
+	f.Fuzz(func(t *testing.T, text string) {
+		got := speakable(text)
+		if own.MatchString(got) || len(got) > maxBody || speakable(got) != got {
+			t.Errorf("%q is said as %q", text, got)
+		}
+	})
 }
