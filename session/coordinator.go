@@ -115,7 +115,11 @@ func (c *coordinator) run(ctx context.Context, claim Claim) error {
 		if c.quiet() {
 			return c.release(ctx)
 		}
-		if err := c.wait(ctx); err != nil {
+		err := c.wait(ctx)
+		if errors.Is(err, ErrTooNew) { // the mail is for a newer release
+			return c.drain(ctx)
+		}
+		if err != nil {
 			return c.abandon(err)
 		}
 	}
@@ -140,6 +144,10 @@ func (c *coordinator) read(events []Event) {
 		}
 		at := e.At
 		e.At = c.now()
+		if why := unfit(c.state, e); why != "" {
+			c.bury(letterOf(e, why))
+			e = Event{Kind: Tick, Seq: e.Seq, At: e.At, Delivery: e.Delivery}
+		}
 		c.fold(e)
 		c.cursor = e.Seq
 		c.log.Info("event", "kind", string(e.Kind), "delivery", e.Delivery, "seq", e.Seq, "waited", e.At.Sub(at).String())
@@ -205,7 +213,7 @@ func (c *coordinator) insist(ctx context.Context, call func(context.Context) err
 			return ErrLeaseLost
 		}
 		err := try(ctx, min(left, 2*time.Second), call)
-		if err == nil || errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrConflict) {
+		if err == nil || errors.Is(err, ErrLeaseLost) || errors.Is(err, ErrConflict) || errors.Is(err, ErrTooNew) {
 			return err
 		}
 		c.log.Warn("store did not answer, trying again", "err", err)
@@ -349,7 +357,7 @@ func (c *coordinator) abandon(err error) error {
 func (c *coordinator) drain(ctx context.Context) error {
 	c.jobs.cancelWorkers(ErrShutdown)
 	if len(c.jobs.running) > 0 { // the lease must outlast what is waited for
-		if err := c.renew(ctx); err != nil {
+		if err := c.renew(ctx); err != nil && !errors.Is(err, ErrTooNew) {
 			return c.abandon(err)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +15,9 @@ import (
 // pollEvery is how often the store is asked who is due. A wake only makes it
 // sooner.
 const pollEvery = 250 * time.Millisecond
+
+// unreadableWait is how long a session that cannot be read here is let alone.
+const unreadableWait = time.Minute
 
 // Dispatcher claims sessions that are due and runs a coordinator for each.
 type Dispatcher struct {
@@ -23,13 +28,16 @@ type Dispatcher struct {
 
 	mu     sync.Mutex
 	active map[ID]*coordinator
-	wg     sync.WaitGroup
+	// later are the sessions that this process cannot read, and when it tries
+	// again. They stay due: a newer release takes them at once.
+	later map[ID]time.Time
+	wg    sync.WaitGroup
 }
 
 // Run claims and coordinates until ctx ends. Then it claims nothing more, lets
 // every coordinator release its session, and returns nil.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	d.active = map[ID]*coordinator{}
+	d.active, d.later = map[ID]*coordinator{}, map[ID]time.Time{}
 	defer d.wg.Wait()
 	wakes := d.Store.Wakes(ctx)
 	for {
@@ -82,15 +90,41 @@ func (d *Dispatcher) runOnce(ctx context.Context) error {
 	if room <= 0 {
 		return nil
 	}
-	due, err := d.Store.Due(ctx, min(room, 100))
+	room = min(room, 100)
+	due, err := d.Store.Due(ctx, room+d.postponed()) // those must not take others' places
 	if err != nil {
 		return fmt.Errorf("list due sessions: %w", err)
 	}
+	due = slices.DeleteFunc(due, d.isPostponed)
+	due = due[:min(len(due), room)]
 	mathrand.Shuffle(len(due), func(i, k int) { due[i], due[k] = due[k], due[i] })
 	for _, id := range due {
 		d.start(ctx, id)
 	}
 	return nil
+}
+
+// postpone leaves a session to others for a while.
+func (d *Dispatcher) postpone(id ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.later[id] = time.Now().Add(unreadableWait)
+}
+
+// postponed forgets the sessions whose time has come, and counts the others.
+func (d *Dispatcher) postponed() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(d.later, func(_ ID, until time.Time) bool { return !until.After(now) })
+	return len(d.later)
+}
+
+func (d *Dispatcher) isPostponed(id ID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, later := d.later[id]
+	return later
 }
 
 func (d *Dispatcher) held() int {
@@ -130,7 +164,10 @@ func (d *Dispatcher) start(ctx context.Context, id ID) {
 		defer d.forget(id)
 		err := d.coordinate(ctx, id)
 		switch {
-		case err == nil, errors.Is(err, ErrNotDue), errors.Is(err, ErrTooNew):
+		case err == nil, errors.Is(err, ErrNotDue):
+		case errors.Is(err, ErrTooNew):
+			d.postpone(id)
+			d.Log.Warn("a session is left to a newer release", "session", string(id))
 		case errors.Is(err, ErrLeaseLost):
 			d.Log.Warn("lease lost, another worker goes on", "session", string(id))
 		default:
@@ -149,6 +186,7 @@ func (d *Dispatcher) coordinate(ctx context.Context, id ID) error {
 	// well before its end, and the first renewal comes at once.
 	c, err := newCoordinator(d.Engine, claim, began.Add(firstLease*2/3-fenceAfter))
 	if err != nil {
+		d.postpone(id)
 		return err
 	}
 	d.set(id, c)

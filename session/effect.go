@@ -70,6 +70,8 @@ type Effect struct {
 	By string `json:"by"`
 	// Epoch of the lease under which it was decided.
 	Epoch int64 `json:"ep"`
+	// Turn is the session's newest when it was decided; zero: none had begun.
+	Turn int `json:"tn,omitempty"`
 	// Attempts so far; Due is when it may be performed next.
 	Attempts int       `json:"at,omitempty"`
 	Due      time.Time `json:"due,omitzero"`

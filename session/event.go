@@ -25,13 +25,19 @@ type Event struct {
 	Closed    string     `json:"cl,omitempty"` // Closed: why, for the log
 	PR        int        `json:"pr,omitempty"` // Closed: the pull request's number; zero: whichever it has
 	Key       string     `json:"ky,omitempty"` // Closed: its key, as in PullRequest; empty: not known
+	Effect    *Effect    `json:"ef,omitempty"` // Replayed
+	Turn      *Turn      `json:"tu,omitempty"` // Replayed: see DeadLetter
+
+	Raw  []byte `json:"-"` // Garbled: what the inbox holds
+	Flaw string `json:"-"` // Garbled: why it is no event
 }
 
 // Kind of an event.
 type Kind string
 
-// What can happen. Asked, Ordered and Closed come through the inbox; the coordinator
-// makes the others itself, as the results of effects and of the clock.
+// What can happen. Asked, Ordered, Closed and Replayed come through the inbox;
+// the coordinator makes the others itself, as the results of effects and of the
+// clock.
 const (
 	// Asked: a person asked something. Not yet authorised.
 	Asked Kind = "asked"
@@ -39,6 +45,11 @@ const (
 	Ordered Kind = "ordered"
 	// Closed: the thing that the session is about was closed or merged.
 	Closed Kind = "closed"
+	// Replayed: the operator wants an effect that was given up after all.
+	Replayed Kind = "replayed"
+	// Garbled: the inbox holds what is no event. The store makes it, so that what
+	// lies behind is not held up.
+	Garbled Kind = "garbled"
 	// Done: an effect was performed.
 	Done Kind = "done"
 	// Broke: performing an effect failed.

@@ -13,7 +13,7 @@ func (c *coordinator) poisoned(claim Claim) {
 	cause := fmt.Sprintf("%d owners ended without progress", claim.Tries-1)
 	if len(claim.Events) > 0 {
 		e := claim.Events[0]
-		c.bury(DeadLetter{Cause: cause, Event: &e})
+		c.bury(letterOf(e, cause))
 		c.fold(Event{Kind: Poisoned, Request: e.Request})
 		c.cursor = e.Seq
 		c.read(claim.Events[1:])
@@ -49,6 +49,7 @@ func failure(e Effect, err error) Failed {
 }
 
 func (c *coordinator) fail(e Effect, f Failed) {
+	turn := c.state.Turn // as it is before it settles
 	c.fold(Event{Kind: Broke, Failed: &f})
 	log := c.log.With("effect", e.ID, "kind", string(e.Kind), "attempt", e.Attempts+1, "err", f.Err)
 	if c.jobs.has(e.ID) {
@@ -61,6 +62,8 @@ func (c *coordinator) fail(e Effect, f Failed) {
 	}
 	log.Error("effect given up")
 	if !f.Stop {
-		c.bury(DeadLetter{Cause: f.Err, Effect: &e})
+		d := DeadLetter{Cause: f.Err, Effect: &e}
+		d.remember(turn)
+		c.bury(d)
 	}
 }

@@ -33,6 +33,8 @@ func Step(s State, e Event, p Policy) State {
 		n.closed(e)
 	case Poisoned:
 		n.poisoned(e)
+	case Replayed:
+		n.replayed(e)
 	case Tick: // the clock alone: what follows is below
 	}
 	n.follow()
@@ -99,7 +101,7 @@ func (n *step) add(e Effect, cause ...string) {
 	if slices.ContainsFunc(n.Pending, func(p Effect) bool { return p.ID == e.ID }) {
 		return
 	}
-	e.Since = n.now
+	e.Since, e.Turn = n.now, n.Turns
 	n.Pending = append(n.Pending, e)
 }
 

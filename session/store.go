@@ -100,11 +100,18 @@ type Commit struct {
 
 // DeadLetter is an event or an effect that was given up, kept for people.
 type DeadLetter struct {
+	// ID is the store's, by which it is found again: letters, digits, dash.
+	ID      string    `json:"id,omitempty"`
 	Session ID        `json:"session"`
 	At      time.Time `json:"at"`
 	Cause   string    `json:"cause"`
 	Event   *Event    `json:"event,omitempty"`
 	Effect  *Effect   `json:"effect,omitempty"`
+	// Turn is what an Answer would have told of, without its Context. A session
+	// keeps less of a turn that is over.
+	Turn *Turn `json:"turn,omitempty"`
+	// Raw is what lay in the inbox and is no event.
+	Raw []byte `json:"raw,omitempty"`
 }
 
 // Store keeps sessions. All methods are safe for concurrent use and may be
@@ -137,8 +144,17 @@ type Archive interface {
 	// Forget deletes a session that nobody holds, with its inbox. Its dedupe
 	// records live on. A session that is gone: nil. ErrNotDue when it is held.
 	Forget(ctx context.Context, id ID) error
+}
+
+// Graveyard is where dead letters lie until somebody replays or drops them. Each
+// store keeps the newest 10,000 or more.
+type Graveyard interface {
 	// DeadLetters returns the newest n, newest first.
 	DeadLetters(ctx context.Context, n int) ([]DeadLetter, error)
+	// DeadLetter returns one by its id. ErrUnknown.
+	DeadLetter(ctx context.Context, id string) (DeadLetter, error)
+	// DropDeadLetter removes one for good. One that is gone: nil.
+	DropDeadLetter(ctx context.Context, id string) error
 }
 
 // Transcript is what the agent did, line by line: a capped stream that

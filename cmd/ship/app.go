@@ -31,6 +31,7 @@ type backend interface {
 	session.Inbox
 	session.Store
 	session.Archive
+	session.Graveyard
 	session.Transcript
 	session.Ledger
 }

@@ -189,7 +189,7 @@ func deliveriesCommand() *cobra.Command {
 	return cmd
 }
 
-func listDead(ctx context.Context, s session.Archive, w io.Writer) error {
+func listDead(ctx context.Context, s session.Graveyard, w io.Writer) error {
 	dead, err := s.DeadLetters(ctx, 100)
 	if err != nil {
 		return err

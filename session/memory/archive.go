@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -48,21 +46,4 @@ func (s *Store) Forget(ctx context.Context, id session.ID) error {
 		delete(s.logs, id)
 		return nil
 	})
-}
-
-// DeadLetters implements session.Archive.
-func (s *Store) DeadLetters(ctx context.Context, n int) ([]session.DeadLetter, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n = min(max(n, 0), len(s.dead))
-	letters := make([]session.DeadLetter, n)
-	for i := range letters {
-		if err := json.Unmarshal(s.dead[len(s.dead)-1-i], &letters[i]); err != nil {
-			return nil, fmt.Errorf("decode dead letter: %w", err)
-		}
-	}
-	return letters, nil
 }

@@ -101,11 +101,7 @@ func decode(entries []entry) ([]session.Event, error) {
 		if e.tooNew() {
 			return events, nil
 		}
-		ev, err := e.event()
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, ev)
+		events = append(events, e.event())
 	}
 	return events, nil
 }
@@ -164,8 +160,7 @@ func (s *Store) commit(l session.Lease, c session.Commit, dead [][]byte) error {
 	}
 	now := clock()
 	r.apply(l.Token, c)
-	s.dead = append(s.dead, dead...)
-	s.dead = s.dead[max(len(s.dead)-maxDead, 0):]
+	s.bury(dead)
 	if !c.Release {
 		r.wait(now.Add(c.Lease))
 		return nil

@@ -29,7 +29,7 @@ const (
 )
 
 // Store is an in-process store. It implements session.Inbox, Store, Archive,
-// Transcript and Ledger. All methods are safe for concurrent use.
+// Graveyard, Transcript and Ledger. All methods are safe for concurrent use.
 type Store struct {
 	// Hook, when set, is called before and after every write that decides
 	// something, with a point such as "commit.before". Crash tests end the
@@ -42,7 +42,8 @@ type Store struct {
 	sweepAt  int // size of seen at which the old ones are dropped
 	logs     map[session.ID]*transcript
 	accounts map[string]*account
-	dead     [][]byte // JSON, the newest last
+	dead     []grave // the newest last
+	buried   int     // how many there ever were
 	wakes    map[chan session.ID]struct{}
 }
 
@@ -102,13 +103,13 @@ func (r *record) after(seq int64) []entry {
 	return rest[:min(len(rest), batch)]
 }
 
-func (e entry) event() (session.Event, error) {
+func (e entry) event() session.Event {
 	var ev session.Event
 	if err := json.Unmarshal(e.data, &ev); err != nil {
-		return ev, fmt.Errorf("decode event %d: %w", e.seq, err)
+		ev = session.Event{V: e.v, Kind: session.Garbled, Raw: e.data, Flaw: err.Error()}
 	}
 	ev.Seq, ev.At = e.seq, e.at
-	return ev, nil
+	return ev
 }
 
 // clock is the store's time, in whole milliseconds as on Redis.

@@ -1,16 +1,11 @@
 package redis
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -83,60 +78,4 @@ func (s *Store) Forget(ctx context.Context, id session.ID) error {
 		return fmt.Errorf("forget %s: %w", id, err)
 	}
 	return nil
-}
-
-// DeadLetters implements session.Archive.
-func (s *Store) DeadLetters(ctx context.Context, n int) ([]session.DeadLetter, error) {
-	if n <= 0 {
-		return nil, nil
-	}
-	cmds := make([]*goredis.XMessageSliceCmd, shards)
-	_, err := s.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		for i := range cmds {
-			cmds[i] = p.XRevRangeN(ctx, tag(i)+":dlq", "+", "-", int64(n))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read dead letters: %w", err)
-	}
-	var graves []grave
-	for _, cmd := range cmds {
-		for _, m := range cmd.Val() {
-			g, err := exhume(m)
-			if err != nil {
-				return nil, fmt.Errorf("read dead letter %s: %w", m.ID, err)
-			}
-			graves = append(graves, g)
-		}
-	}
-	slices.SortStableFunc(graves, func(a, b grave) int { return cmp.Compare(b.ms, a.ms) })
-	var letters []session.DeadLetter
-	for _, g := range graves[:min(len(graves), n)] {
-		letters = append(letters, g.letter)
-	}
-	return letters, nil
-}
-
-// grave is a dead letter with the time that it was buried at.
-type grave struct {
-	ms     int64
-	letter session.DeadLetter
-}
-
-func exhume(m goredis.XMessage) (grave, error) {
-	var g grave
-	ms, _, _ := strings.Cut(m.ID, "-")
-	data, _ := m.Values["d"].(string)
-	var err error
-	if g.ms, err = strconv.ParseInt(ms, 10, 64); err != nil {
-		return g, err
-	}
-	if err := json.Unmarshal([]byte(data), &g.letter); err != nil {
-		return g, err
-	}
-	if g.letter.At.IsZero() {
-		g.letter.At = time.UnixMilli(g.ms).UTC()
-	}
-	return g, nil
 }

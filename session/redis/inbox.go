@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -26,11 +27,12 @@ func (s *Store) Read(ctx context.Context, id session.ID, after int64) ([]session
 	return events, nil
 }
 
-// entry is a stream entry as the ingest script wrote it.
+// entry is a stream entry as the ingest script wrote it, or one with a flaw.
 type entry struct {
 	seq, at int64
 	version int
 	event   string
+	flaw    error
 }
 
 // decode returns the events up to the first one of a newer release, and
@@ -52,25 +54,25 @@ func decode(reply any) ([]session.Event, error) {
 		if e.version > session.EventVersion {
 			return events, nil
 		}
-		ev, err := e.decode()
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, ev)
+		events = append(events, e.decode())
 	}
 	return events, nil
 }
 
-func (e entry) decode() (session.Event, error) {
+func (e entry) decode() session.Event {
 	var ev session.Event
-	if err := json.Unmarshal([]byte(e.event), &ev); err != nil {
-		return ev, fmt.Errorf("decode event %d: %w", e.seq, err)
+	if e.flaw == nil {
+		e.flaw = json.Unmarshal([]byte(e.event), &ev)
+	}
+	if e.flaw != nil {
+		ev = session.Event{V: e.version, Kind: session.Garbled, Raw: []byte(e.event), Flaw: e.flaw.Error()}
 	}
 	ev.Seq, ev.At = e.seq, time.UnixMilli(e.at).UTC()
-	return ev, nil
+	return ev
 }
 
-// parseEntry reads [id, [v, VERSION, at, MS, e, JSON]].
+// parseEntry reads [id, [v, VERSION, at, MS, e, JSON]]. Without a position an
+// entry is an error, for nothing could be put aside.
 func parseEntry(raw any) (entry, error) {
 	pair, _ := raw.([]any)
 	if len(pair) != 2 {
@@ -78,22 +80,25 @@ func parseEntry(raw any) (entry, error) {
 	}
 	id, _ := pair[0].(string)
 	seq, _, _ := strings.Cut(id, "-")
-	fields, _ := pair[1].([]any)
+	fields, ok := pair[1].([]any)
+	if !ok {
+		return entry{}, fmt.Errorf("unexpected entry %v", raw)
+	}
 	text := make(map[string]string, 3)
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, _ := fields[i].(string)
 		text[name], _ = fields[i+1].(string)
 	}
 	var e entry
-	var errs [3]error
-	e.seq, errs[0] = strconv.ParseInt(seq, 10, 64)
-	e.at, errs[1] = strconv.ParseInt(text["at"], 10, 64)
-	e.version, errs[2] = strconv.Atoi(text["v"])
-	e.event = text["e"]
-	for _, err := range errs {
-		if err != nil {
-			return entry{}, fmt.Errorf("entry %q: %w", id, err)
-		}
+	var err, flawAt, flawVersion error
+	if e.seq, err = strconv.ParseInt(seq, 10, 64); err != nil {
+		return entry{}, fmt.Errorf("entry %q: %w", id, err)
+	}
+	e.at, flawAt = strconv.ParseInt(text["at"], 10, 64)
+	e.version, flawVersion = strconv.Atoi(text["v"])
+	e.event, e.flaw = text["e"], errors.Join(flawAt, flawVersion)
+	if e.flaw != nil {
+		e.version, e.event = 0, fmt.Sprint(fields)
 	}
 	return e, nil
 }

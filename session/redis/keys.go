@@ -42,7 +42,7 @@ func keysOf(id session.ID) keys {
 		inbox:   t + ":in:" + string(id),
 		log:     t + ":log:" + string(id),
 		sched:   t + ":sched",
-		dlq:     t + ":dlq",
+		dlq:     deadKey(shardOf(string(id))),
 		dedupe:  t + ":dlv:",
 	}
 }

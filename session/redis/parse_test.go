@@ -65,7 +65,7 @@ func FuzzParseEntry(f *testing.F) {
 func TestDecodeForeign(t *testing.T) {
 	t.Parallel()
 	fields := []any{"v", "1", "at", "1", "e", `{"v":1}`}
-	for _, reply := range []any{"x", []any{"x"}, []any{[]any{"1-0"}}, []any{[]any{int64(1), fields}}, []any{[]any{"1-0", "x"}}} {
+	for _, reply := range []any{"x", []any{"x"}, []any{[]any{"1-0"}}, []any{[]any{int64(1), fields}}, []any{[]any{"x-0", fields}}, []any{[]any{"1-0", "x"}}} {
 		if events, err := decode(reply); err == nil {
 			t.Errorf("decode(%v) = %v, want an error", reply, events)
 		}

@@ -48,7 +48,7 @@ type Options struct {
 }
 
 // Store keeps sessions in Redis. It implements session.Inbox, Store, Archive,
-// Transcript and Ledger. All methods are safe for concurrent use.
+// Graveyard, Transcript and Ledger. All methods are safe for concurrent use.
 type Store struct {
 	rdb   goredis.UniversalClient
 	log   *slog.Logger

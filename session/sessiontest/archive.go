@@ -19,7 +19,6 @@ func archiveTests() map[string]func(*suite) {
 		"forgets":                      forgets,
 		"does not forget what is held": forgetHeld,
 		"forgets what was abandoned":   forgetAbandoned,
-		"keeps dead letters":           deadLetters,
 	}
 }
 
@@ -125,38 +124,5 @@ func forgetAbandoned(s *suite) {
 	}
 	if _, err := s.Peek(s.Context(), "gh.1.1"); !errors.Is(err, session.ErrUnknown) {
 		s.Errorf("the commit brought the session back: %v", err)
-	}
-}
-
-func deadLetters(s *suite) {
-	var want []session.DeadLetter
-	event := asked("a")
-	for i := range 5 {
-		id := session.ID(fmt.Sprintf("gh.1.%d", i))
-		s.append(id, "a")
-		d := session.DeadLetter{
-			Session: id, At: time.Unix(int64(1000*i), 0).UTC(), Cause: fmt.Sprint("cause ", i), Event: &event,
-		}
-		k := released(0, 1, -1)
-		k.Dead = []session.DeadLetter{d}
-		s.commit(s.claim(id, "t1", long).Lease, k)
-		want = append([]session.DeadLetter{d}, want...)
-		now := s.now()
-		s.await("the clock to go on", func() bool { return s.now().After(now) })
-	}
-	for _, n := range []int{0, 2, 5, 100} {
-		got, err := s.DeadLetters(s.Context(), n)
-		if err != nil {
-			s.Fatal(err)
-		}
-		wanted := want[:min(n, len(want))]
-		if len(got) != len(wanted) {
-			s.Fatalf("%d dead letters, want %d", len(got), len(wanted))
-		}
-		for i := range got {
-			if diff := cmp.Diff(wanted[i], got[i]); diff != "" {
-				s.Errorf("dead letter %d of %d (-want +got):\n%s", i, n, diff)
-			}
-		}
 	}
 }

@@ -20,6 +20,7 @@ type Stores interface {
 	session.Inbox
 	session.Store
 	session.Archive
+	session.Graveyard
 	session.Transcript
 	session.Ledger
 }
@@ -43,6 +44,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Stores) {
 		"Commit":     commitTests(),
 		"Release":    releaseTests(),
 		"Archive":    archiveTests(),
+		"Graveyard":  graveyardTests(),
 		"Transcript": transcriptTests(),
 		"Ledger":     ledgerTests(),
 	}

@@ -20,7 +20,8 @@ end
 local events = redis.call('XRANGE', KEYS[3], string.format('%.0f-0', cursor + 1), '+', 'COUNT', ARGV[4])
 if tonumber(s[4] or '0') > tonumber(ARGV[5]) then return -2 end
 for _, e in ipairs(events) do
-  if tonumber(e[2][2]) > tonumber(ARGV[6]) then return -2 end
+  -- What is no number is no event of ours: the caller puts it aside.
+  if (tonumber(e[2][2]) or 0) > tonumber(ARGV[6]) then return -2 end
 end
 
 local stolen, tries = tonumber(s[6] or '0'), tonumber(s[7] or '0')
