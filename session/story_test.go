@@ -23,6 +23,7 @@ var update = flag.Bool("update", false, "write the stories' effects anew")
 //	> alice asks: talking: fix it     one in a conversation
 //	> done admit                      the effect of that kind succeeded
 //	> broke run again                 it failed; again, lost or for good
+//	> replay run                      the one that was given up is replayed
 //	> wait 1h                         time passes
 func TestStories(t *testing.T) {
 	t.Parallel()
@@ -70,6 +71,7 @@ type story struct {
 	now    time.Time
 	asked  int
 	known  map[string]string // effect ids and what they looked like
+	broken map[EffectKind]DeadLetter
 }
 
 func testPolicy() Policy {
@@ -89,7 +91,7 @@ func testPolicy() Policy {
 
 func newStory() *story {
 	return &story{
-		state: State{ID: "gh.1.7"}, policy: testPolicy(), known: map[string]string{},
+		state: State{ID: "gh.1.7"}, policy: testPolicy(), known: map[string]string{}, broken: map[EffectKind]DeadLetter{},
 		now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 	}
 }
@@ -184,10 +186,19 @@ func (s *story) event(line string) error {
 			s.step(Event{Kind: Done, Performed: s.performed(e, words[2:])})
 		} else {
 			how := strings.Join(words[2:], " ")
+			d := DeadLetter{ID: "1", Session: s.state.ID, Effect: &e}
+			d.remember(s.state.Turn)
+			s.broken[e.Kind] = d
 			s.step(Event{Kind: Broke, Failed: &Failed{
 				Effect: e.ID, Say: "It broke.", Err: "broken", Again: how == "again", Lost: how == "lost", Gone: how == "gone",
 			}})
 		}
+	case "replay":
+		d, ok := s.broken[EffectKind(words[1])]
+		if !ok {
+			return errors.New("no such effect broke")
+		}
+		s.step(d.Replay().Event)
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
