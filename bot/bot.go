@@ -20,13 +20,16 @@ var (
 	ErrStale = errors.New("sent too long ago")
 	// ErrMalformed: signed, but not what the platform sends. 400.
 	ErrMalformed = errors.New("body is malformed")
+	// ErrUnavailable: what has to be remembered of it cannot be now. 503.
+	ErrUnavailable = errors.New("cannot take it now, send it again")
 )
 
 // Receiver is one platform's way in. It verifies over the raw bytes, decodes
 // only what is needed, and does nothing slow: no network, no disk.
 type Receiver interface {
 	// Receive turns one webhook into deliveries, none for what is not for us.
-	// It wraps ErrForged, ErrStale or ErrMalformed.
+	// It wraps ErrForged, ErrStale, ErrMalformed or ErrUnavailable, and is done
+	// when ctx is.
 	Receive(ctx context.Context, header http.Header, body []byte) (Received, error)
 }
 

@@ -48,12 +48,19 @@ func Parse(body string) []Command {
 }
 
 // ParseText reads a text that is one command as a whole: what follows a
-// mention in Slack, or a prompt in Linear. A leading /ship is optional.
+// mention in Slack, or a prompt in Linear. A leading /ship is optional. Where it
+// begins with a quotation or code, the first line is not the person's own, so
+// nothing in it is an option.
 func ParseText(text string) Command {
 	l := layOut(normal(text), true)
 	text = l.visible(0, len(l.body))
 	if rest, ok := afterShip(text); ok {
 		text = strings.TrimSpace(rest)
+	}
+	first, _, _ := strings.Cut(text, "\n")
+	switch layOut(first, true).lines[0].kind {
+	case quoted, fenced, hidden:
+		return Command{Verb: session.Instruct, Text: text}
 	}
 	return command(text)
 }

@@ -131,9 +131,29 @@ func FuzzParseText(f *testing.F) {
 	for _, b := range bodies {
 		f.Add(b)
 	}
+	f.Add("> so [repo=o/r]\nyes")
 	f.Fuzz(func(t *testing.T, text string) {
-		checkCommand(t, ParseText(text))
+		c := ParseText(text)
+		checkCommand(t, c)
+		if strings.HasPrefix(c.Text, ">") && c.Repo+c.Branch+c.Model != "" {
+			t.Errorf("%q: a quotation leads to %+v", text, c)
+		}
 	})
+}
+
+// TestParseQuotation: what somebody quotes at the beginning of a prompt is
+// another's, and leads the work nowhere.
+func TestParseQuotation(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"> look at this [repo=evil/twin]\n\nyes, do that", ">[repo=evil/twin]", "~~~ [repo=evil/twin]\nx\n~~~\nfix it",
+		"<blockquote>x</blockquote> [model=dear]", "/ship > so [branch=other]\nyes",
+	} {
+		want := Command{Verb: session.Instruct, Text: strings.TrimPrefix(text, "/ship ")}
+		if diff := cmp.Diff(want, ParseText(text)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
 }
 
 // TestParseIsLinear: eight times the input may not take anything near

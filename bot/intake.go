@@ -116,11 +116,13 @@ func (in *intake) take(w http.ResponseWriter, r *http.Request) (res result) {
 	if err := in.read(w, r, buf); err != nil {
 		return unreadable(err)
 	}
-	got, err := in.receiver.Receive(r.Context(), r.Header, buf.Bytes())
+	ctx, cancel := context.WithTimeout(r.Context(), in.append)
+	defer cancel()
+	got, err := in.receiver.Receive(ctx, r.Header, buf.Bytes())
 	if err != nil {
 		return refused(got, err)
 	}
-	return in.keep(r.Context(), got)
+	return in.keep(ctx, got)
 }
 
 // release keeps a buffer for the next request. Nobody may hold on to a body:
@@ -170,6 +172,8 @@ func refused(got Received, err error) result {
 		res.status, res.say, res.outcome = http.StatusUnauthorized, ErrForged.Error(), outcomeForged
 	case errors.Is(err, ErrStale):
 		res.status, res.say, res.outcome = http.StatusUnauthorized, ErrStale.Error(), outcomeStale
+	case errors.Is(err, ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
+		res.status, res.say, res.outcome = http.StatusServiceUnavailable, ErrUnavailable.Error(), outcomeUnavailable
 	case errors.Is(err, ErrMalformed):
 		res.status, res.say, res.outcome = http.StatusBadRequest, ErrMalformed.Error(), outcomeMalformed
 	default:
@@ -189,14 +193,12 @@ func (in *intake) keep(ctx context.Context, got Received) result {
 		res.say = "nothing to do: " + res.outcome
 		return res
 	}
-	ctx, cancel := context.WithTimeout(ctx, in.append)
-	defer cancel()
 	res.outcome, res.say = outcomeDuplicate, "already have it"
 	for _, d := range got.Deliveries {
 		res.session = d.Session
 		receipt, err := in.inbox.Append(ctx, d)
 		if err != nil {
-			res.status, res.say, res.outcome = http.StatusServiceUnavailable, "cannot take it now, send it again", outcomeUnavailable
+			res.status, res.say, res.outcome = http.StatusServiceUnavailable, ErrUnavailable.Error(), outcomeUnavailable
 			res.err = err
 			return res
 		}

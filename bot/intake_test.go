@@ -27,6 +27,8 @@ func (receiver) Receive(_ context.Context, h http.Header, body []byte) (Received
 		return Received{}, fmt.Errorf("test: %w", ErrForged)
 	case "malformed":
 		return got, fmt.Errorf("test: %w", ErrMalformed)
+	case "away":
+		return got, fmt.Errorf("test: %w: nobody there", ErrUnavailable)
 	case "fail":
 		return got, errors.New("disk on fire")
 	case "panic":
@@ -103,6 +105,7 @@ func TestIntake(t *testing.T) {
 		{"nothing", 200, "nothing to do: ignored", "issues", "ignored"},
 		{"forged", 401, "signature does not match", "none", "forged"},
 		{"malformed", 400, "body is malformed", "issues", "malformed"},
+		{"away", 503, "cannot take it now, send it again", "issues", "unavailable"},
 		{"fail", 500, "internal error", "issues", "broken"},
 		{"panic", 500, "internal error", "none", "broken"},
 	}

@@ -325,8 +325,10 @@ func (c *coordinator) renew(ctx context.Context) error {
 	return nil
 }
 
-// result folds how an effect went.
+// result folds how an effect went, and before that how far it said it was: the
+// last of that is what stays.
 func (c *coordinator) result(r result) {
+	c.progress()
 	c.jobs.ended(r)
 	switch {
 	case r.err == nil:

@@ -416,3 +416,39 @@ func TestJobsGoByTheStoresClock(t *testing.T) {
 		})
 	}
 }
+
+// slow is a store that takes its time to commit.
+type slow struct{ *memory.Store }
+
+func (s slow) Commit(ctx context.Context, l session.Lease, c session.Commit) error {
+	time.Sleep(100 * time.Millisecond)
+	return s.Store.Commit(ctx, l, c)
+}
+
+// TestTheLastProgressStays: what an effect tells just before it ends is not
+// lost, however the two arrive.
+func TestTheLastProgressStays(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(memory.New())
+			s.perform[session.Run] = func(_ context.Context, job session.Job) (session.Performed, error) {
+				time.Sleep(50 * time.Millisecond) // until the owner is busy with a report's commit
+				job.Progress(session.Progress{Todos: []session.Todo{{Text: "Oil them", Status: "completed"}}})
+				return session.Performed{Turn: &session.Outcome{Ending: session.Completed, Answer: "done", Served: 1}}, nil
+			}
+			var todos []session.Todo
+			s.perform[session.Close] = func(_ context.Context, job session.Job) (session.Performed, error) {
+				todos = job.State.Turn.Progress.Todos
+				return session.Performed{}, nil
+			}
+			s.open(t.Context(), slow{s.store})
+			asks(t, s.store, "c1", session.Instruct, "fix it")
+			time.Sleep(time.Minute)
+			if len(todos) != 1 || todos[0].Status != "completed" {
+				t.Errorf("the plan ended as %+v", todos)
+			}
+			s.close(t)
+		})
+	}
+}

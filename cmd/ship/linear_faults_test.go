@@ -258,11 +258,14 @@ func TestLinearKilledInAQuestion(t *testing.T) {
 	r.tell(d)
 	r.settled(id, 1, time.Minute)
 	r.kill()
-	r.linear.Inject(lineartest.Fault{Operation: "ReadIssue", Do: func(*http.Request) { r.kill() }})
+	asked, dead := make(chan struct{}), make(chan struct{})
+	r.linear.Inject(lineartest.Fault{Operation: "ReadIssue", Do: func(*http.Request) { close(asked); <-dead }})
 	choice := r.linear.Prompt(id, "ada", rigRepo)
 	r.start()
 	r.tell(choice)
-	<-r.exited
+	<-asked
+	r.kill()
+	close(dead)
 	r.start()
 	r.settled(id, 2, time.Minute)
 	r.work(t, 1)
@@ -278,8 +281,8 @@ func TestLinearRedisDies(t *testing.T) {
 	id := r.slowly("PLAN TAKING 18s")
 	r.redis.Kill()
 	steer := r.linear.Prompt(id, "ada", "and oil them")
-	if r.post(steer) == http.StatusOK {
-		t.Error("a webhook is accepted that nobody keeps")
+	if status := r.post(steer); status != http.StatusServiceUnavailable {
+		t.Errorf("a webhook that nobody can keep is answered with %d", status)
 	}
 	time.Sleep(12 * time.Second)
 	r.redis.Restart()

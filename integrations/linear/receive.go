@@ -88,8 +88,8 @@ func NewReceiver(c ReceiverConfig) (*Receiver, error) {
 }
 
 // Receive verifies a webhook and decodes what ship needs of it. It wraps
-// bot.ErrForged or bot.ErrMalformed; any other error is the vault's, after which
-// Linear sends the webhook again. Receiving one twice leads to the same.
+// bot.ErrForged, bot.ErrMalformed or, when the vault is away,
+// bot.ErrUnavailable, after which Linear sends the webhook again. Receiving one twice leads to the same.
 //
 // A webhook that is up to eight hours old is taken, for that is how late
 // Linear's own repetitions are. Whoever replays a recorded one within that time
@@ -99,6 +99,9 @@ func (r *Receiver) Receive(ctx context.Context, header http.Header, body []byte)
 		return bot.Received{}, fmt.Errorf("linear: %w", err)
 	}
 	received, err := r.decide(ctx, header, body)
+	if err != nil && !errors.Is(err, bot.ErrForged) && !errors.Is(err, bot.ErrMalformed) {
+		err = fmt.Errorf("%w: %w", bot.ErrUnavailable, err)
+	}
 	if err != nil {
 		return bot.Received{}, fmt.Errorf("linear: %w", err)
 	}
