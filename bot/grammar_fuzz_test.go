@@ -135,7 +135,7 @@ func FuzzParseText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		c := ParseText(text)
 		checkCommand(t, c)
-		if strings.HasPrefix(c.Text, ">") && c.Repo+c.Branch+c.Model != "" {
+		if strings.HasPrefix(text, ">") && c.Repo+c.Branch+c.Model != "" {
 			t.Errorf("%q: a quotation leads to %+v", text, c)
 		}
 	})
