@@ -189,8 +189,11 @@ func (w *watcher) listen() {
 
 func activityLine(a lineartest.Activity) string {
 	text := a.Content.Body
-	if a.Content.Type == linear.TypeAction {
+	switch a.Content.Type {
+	case linear.TypeAction:
 		text = a.Content.Action + " " + a.Content.Parameter
+	case linear.TypeResponse, linear.TypeError:
+		text = "the last word, shown below"
 	}
 	return fmt.Sprintf("%-9s %s", a.Content.Type, shorten(text, 100))
 }
