@@ -19,11 +19,26 @@ import (
 
 	"ship/session"
 	"ship/session/redis"
+	"ship/session/turn"
 )
 
 // withStore runs f on the sessions of the settings, without starting anything:
 // with an embedded redis-server, `ship serve` has to be running.
 func withStore(cmd *cobra.Command, configPath string, f func(context.Context, *redis.Store) error) error {
+	return withRecords(cmd, configPath, func(ctx context.Context, r records) error { return f(ctx, r.Store) })
+}
+
+// records are what is kept of sessions, for people to read.
+type records struct {
+	*redis.Store
+	// redact takes the secrets of the settings, and what looks like one, out of
+	// a text.
+	redact func(string) string
+	out    io.Writer
+}
+
+// withRecords is withStore for what may hold what people wrote.
+func withRecords(cmd *cobra.Command, configPath string, f func(context.Context, records) error) error {
 	s, err := readSettings(configPath, os.Environ())
 	if err != nil {
 		return err
@@ -39,12 +54,12 @@ func withStore(cmd *cobra.Command, configPath string, f func(context.Context, *r
 		return fmt.Errorf("%w (%s)", err, remedy)
 	}
 	defer store.Close()
-	return f(ctx, store)
+	return f(ctx, records{Store: store, redact: turn.Redactor(s.secrets()), out: cmd.OutOrStdout()})
 }
 
 func sessionsCommand() *cobra.Command {
 	var configPath string
-	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop and retry sessions"}
+	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop, retry and export sessions"}
 	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
 	add := func(use, short string, f func(context.Context, *redis.Store, io.Writer, string) error) {
 		args := cobra.NoArgs
@@ -68,6 +83,7 @@ func sessionsCommand() *cobra.Command {
 	add("retry ID", "Start the last turn again", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Retry)
 	})
+	cmd.AddCommand(exportCommand(&configPath))
 	return cmd
 }
 
@@ -123,17 +139,7 @@ func printLogs(ctx context.Context, s *redis.Store, w io.Writer, id string) erro
 	if _, err := known(ctx, s, id); err != nil {
 		return err
 	}
-	cursor := ""
-	for {
-		lines, next, err := s.Lines(ctx, session.ID(id), cursor, 200)
-		if err != nil || len(lines) == 0 {
-			return err
-		}
-		for _, line := range lines {
-			fmt.Fprintln(w, line)
-		}
-		cursor = next
-	}
+	return eachLine(ctx, s, session.ID(id), func(line string) { fmt.Fprintln(w, line) })
 }
 
 // command puts an operator's word into a session's inbox. Who can reach the
@@ -174,34 +180,4 @@ func pointless(s session.State, verb session.Verb) string {
 		return fmt.Sprintf("it is still at it; end the turn with `ship sessions stop %s` first", s.ID)
 	}
 	return ""
-}
-
-func deliveriesCommand() *cobra.Command {
-	var configPath string
-	cmd := &cobra.Command{Use: "deliveries", Short: "List what was given up"}
-	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
-	cmd.AddCommand(&cobra.Command{
-		Use: "list", Short: "List dead letters, newest first", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return withStore(c, configPath, func(ctx context.Context, s *redis.Store) error { return listDead(ctx, s, c.OutOrStdout()) })
-		},
-	})
-	return cmd
-}
-
-func listDead(ctx context.Context, s session.Graveyard, w io.Writer) error {
-	dead, err := s.DeadLetters(ctx, 100)
-	if err != nil {
-		return err
-	}
-	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "WHEN\tSESSION\tWHAT\tCAUSE")
-	for _, d := range dead {
-		what := "event"
-		if d.Effect != nil {
-			what = string(d.Effect.Kind) + " by " + d.Effect.By
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", d.At.Format(time.RFC3339), d.Session, what, shorten(d.Cause, 100))
-	}
-	return t.Flush()
 }
