@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 # Packages whose tests need the machine for themselves are not told apart: two
 # at a time suit the smallest machine that this runs on.
-TESTFLAGS ?= -race -shuffle=on -timeout 9m
+TESTFLAGS ?= -race -shuffle=on -timeout 12m
 
 .PHONY: demo
 demo: setup ## Watch a request become a pull request, without any account

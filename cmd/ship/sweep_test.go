@@ -14,9 +14,12 @@ import (
 	"ship/sandbox/agent/modeltest"
 )
 
-// sweepAtOnce is how many killed ships wait for their leases at the same time:
-// they sleep, so there may be more of them than cores.
+// sweepAtOnce is how many killed ships one sweep has at the same time: they
+// wait for their leases, so there may be more of them than cores.
 const sweepAtOnce = 8
+
+// killings are the places for killed ships of all sweeps.
+var killings = make(chan struct{}, 12)
 
 // TestSweep kills ship with SIGKILL at every store write and every effect of a
 // turn, before and after it, starts it again, and demands the same world.
@@ -40,7 +43,9 @@ func sweep(t *testing.T, points []string, killed func(t *testing.T, n int)) {
 	for range sweepAtOnce {
 		wg.Go(func() {
 			for n := range next {
+				killings <- struct{}{}
 				t.Run(fmt.Sprintf("%02d-%s", n, points[n-1]), func(t *testing.T) { killed(t, n) })
+				<-killings
 			}
 		})
 	}
