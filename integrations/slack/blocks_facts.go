@@ -1,0 +1,146 @@
+package slack
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"ship/bot"
+	"ship/session"
+)
+
+// running is how long the turn has been, or was, at it.
+func (s showing) running(v session.View) time.Duration {
+	if v.Phase == session.PhaseEnded || v.Started.IsZero() {
+		return v.Took
+	}
+	return max(0, s.now.Sub(v.Started))
+}
+
+// late: a turn that is at work takes longer than expected.
+func (s showing) late(v session.View) bool {
+	switch v.Phase {
+	case session.PhasePreparing, session.PhaseWorking, session.PhasePublishing:
+		return s.slow > 0 && s.running(v) > s.slow
+	}
+	return false
+}
+
+// facts are where the work is, and what it took so far, in Markdown.
+func (s showing) facts(v session.View) []string {
+	var out []string
+	for _, name := range []string{v.Repo, v.Branch, v.Model} {
+		if name != "" {
+			out = append(out, quoted(name, maxName))
+		}
+	}
+	if v.PR != nil {
+		out = append(out, fmt.Sprintf("[#%d](<%s>)", v.PR.Number, strings.NewReplacer("<", "", ">", "", "\n", "").Replace(v.PR.URL)))
+	}
+	if v.Phase == session.PhaseEnded && v.Changed && v.Files > 0 {
+		out = append(out, plural(v.Files, "file")+" changed")
+	}
+	if v.Usage.Calls > 0 {
+		out = append(out, plural(v.Usage.Calls, "model call"))
+	}
+	if v.Usage.USD > 0 {
+		out = append(out, fmt.Sprintf("$%.2f", max(v.Usage.USD, 0.01)))
+	}
+	if d := s.running(v); d >= time.Second {
+		out = append(out, spent(d))
+	}
+	return out
+}
+
+// maxName of a repository, a branch or a model is shown, in characters.
+const maxName = 60
+
+// quoted is one line as code in Markdown, most characters of it.
+func quoted(name string, most int) string {
+	name = strings.Join(strings.Fields(strings.ReplaceAll(visible(name), "`", tick)), " ")
+	return "`" + shortened(name, most) + "`"
+}
+
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// spent is how long something has lasted, as exactly as people care.
+func spent(d time.Duration) string {
+	minutes := int(d.Round(time.Minute).Minutes())
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case minutes < 60:
+		return fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
+}
+
+// buttons are what can be done now.
+func (s showing) buttons(v session.View) []slack.BlockElement {
+	var out []slack.BlockElement
+	over := v.Phase == session.PhaseEnded && !s.past
+	switch {
+	case s.past:
+	case stoppable(v):
+		stop := slack.NewButtonBlockElement(actionStop, "stop", words("Stop"))
+		out = append(out, stop.WithStyle(slack.StyleDanger))
+	case over && (v.Outcome == nil || v.Outcome.Ending != session.Completed):
+		out = append(out, slack.NewButtonBlockElement(actionRetry, "retry", words("Retry")))
+	}
+	if v.PR == nil {
+		return out
+	}
+	if open := opening(v.PR); open != nil {
+		out = append(out, open)
+	}
+	if over && v.PR.Draft && v.Outcome != nil && v.Outcome.Ending == session.Completed && v.Outcome.Question == nil {
+		ready := slack.NewButtonBlockElement(actionReady, "ready", words("Mark ready"))
+		out = append(out, ready.WithStyle(slack.StylePrimary))
+	}
+	return out
+}
+
+// stoppable: there is work that stop ends. Before the first turn there is none.
+func stoppable(v session.View) bool {
+	switch v.Phase {
+	case session.PhaseQueued, session.PhasePreparing, session.PhaseWorking:
+		return v.Turn > 0
+	}
+	return false
+}
+
+// opening is the button that leads to a pull request; nil for an address that
+// is none.
+func opening(pr *session.PullRequest) slack.BlockElement {
+	url := address(pr.URL)
+	if url == "" {
+		return nil
+	}
+	open := slack.NewButtonBlockElement(actionLink+".pull", "", words("Open PR"))
+	open.URL = url
+	return open
+}
+
+// answered is the end of a turn as messages, for whoever asked for it there. A
+// question has what can be chosen from below it, and other ends the way to the
+// work.
+func answered(team string, s session.State) []post {
+	v := session.ViewOf(s)
+	if q := agentAsks(v); q != nil {
+		return posed(team, bot.AgentAsks(s), q.Choices)
+	}
+	var below []slack.Block
+	if v.PR != nil {
+		if open := opening(v.PR); open != nil {
+			below = append(below, slack.NewActionBlock(blockID(team, "open"), open))
+		}
+	}
+	return posts(bot.Answer(s), below)
+}
