@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// replayKey is kept for longer than anybody leaves a replay half done.
+// replayKeep is how long a replay is known: longer than anybody leaves one half
+// done.
 const replayKeep = 30 * 24 * time.Hour
 
 // operator is who asks from the command line.

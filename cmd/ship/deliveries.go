@@ -160,7 +160,11 @@ func (r records) rowsOfRequest(row func(name, value string), q *session.Request)
 
 func (r records) rowsOfEffect(row func(name, value string), e session.Effect) {
 	row("Effect", e.ID)
-	row("Decided", fmt.Sprintf("%s, in turn %d", e.Since.Format(time.RFC3339), e.Turn))
+	decided := e.Since.Format(time.RFC3339)
+	if e.Turn > 0 {
+		decided += fmt.Sprintf(", in turn %d", e.Turn)
+	}
+	row("Decided", decided)
 	row("Attempts", strconv.Itoa(e.Attempts+1)) // the last is not counted in it
 	if e.Thread != nil {
 		row("Thread", r.line(e.Thread.Platform+" "+e.Thread.Key, 200))
