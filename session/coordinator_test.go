@@ -437,15 +437,14 @@ func TestTheLastProgressStays(t *testing.T) {
 				job.Progress(session.Progress{Todos: []session.Todo{{Text: "Oil them", Status: "completed"}}})
 				return session.Performed{Turn: &session.Outcome{Ending: session.Completed, Answer: "done", Served: 1}}, nil
 			}
-			var todos []session.Todo
+			ended := make(chan []session.Todo, 1)
 			s.perform[session.Close] = func(_ context.Context, job session.Job) (session.Performed, error) {
-				todos = job.State.Turn.Progress.Todos
+				ended <- job.State.Turn.Progress.Todos
 				return session.Performed{}, nil
 			}
 			s.open(t.Context(), slow{s.store})
 			asks(t, s.store, "c1", session.Instruct, "fix it")
-			time.Sleep(time.Minute)
-			if len(todos) != 1 || todos[0].Status != "completed" {
+			if todos := <-ended; len(todos) != 1 || todos[0].Status != "completed" {
 				t.Errorf("the plan ended as %+v", todos)
 			}
 			s.close(t)
