@@ -160,6 +160,16 @@ func TestASecondBoxDoesNotHideTheCost(t *testing.T) {
 	}
 }
 
+func TestThePlanStaysUntilThereIsAnother(t *testing.T) {
+	t.Parallel()
+	s := told(t, "alice asks: fix it\ndone admit\ndone prepare")
+	s.step(Event{Kind: Moved, Progress: &Progress{Doing: "reading", Todos: []Todo{{Text: "Oil them", Status: "in_progress"}}}})
+	s.tell(t, "alice asks: and oil them\ndone admit\nmoved thinking\ndone run")
+	if got := ViewOf(s.state).Todos; len(got) != 1 {
+		t.Errorf("the plan is %+v", got)
+	}
+}
+
 func TestUnsavedProgressIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	c := &coordinator{Engine: &Engine{Policy: testPolicy()}, dirty: true, saved: time.Now()}

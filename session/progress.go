@@ -361,6 +361,9 @@ func (n *step) moved(p Progress) {
 		n.Rests = p.Active
 	}
 	p.Conversation, p.Active = "", time.Time{}
+	if len(p.Todos) == 0 { // the agent hears other words, or another box is prepared
+		p.Todos = n.Turn.Progress.Todos
+	}
 	if p.Usage == (Usage{}) { // while another box is prepared
 		p.Usage = n.Turn.Progress.Usage
 	}
