@@ -30,40 +30,34 @@ type post struct {
 // same text makes the same messages.
 func told(markdown string) []post { return posts(markdown, nil) }
 
-// posts are the messages that tell a text, with blocks below the end of the last.
+// posts are the messages that tell a text, with blocks below the end of it.
+// Beside the blocks of each is as much of what they say as there is room for.
 func posts(markdown string, below []slack.Block) []post {
 	var out []post
 	var now []slack.Block
 	for _, text := range mrkdwn(markdown, maxSection) {
-		if now = append(now, section(text)); size(now) > maxSize || len(now) > maxBlocks {
-			out = append(out, post{blocks: now[:len(now)-1]})
-			now = []slack.Block{section(text)}
+		if next := append(now, section(text)); size(next) <= maxSize && len(next) <= maxBlocks {
+			now = next
+			continue
 		}
+		out, now = append(out, captioned(now)), []slack.Block{section(text)}
 	}
-	if all := slices.Concat(now, below); size(all) <= maxSize && len(all) <= maxBlocks {
-		now, below = all, nil
+	last := len(now) - 1
+	if all := slices.Concat(now, below); last > 0 && (size(all) > maxSize || len(all) > maxBlocks) {
+		out, now = append(out, captioned(now[:last])), now[last:] // beside one section there is room
 	}
-	out = append(out, post{blocks: now})
-	if len(below) > 0 {
-		out = append(out, post{blocks: below})
-	}
-	captioned(out, markdown)
+	out = append(out, captioned(slices.Concat(now, below)))
+	out[0].text = mrkdwn(markdown, maxCaption)[0]
 	return out
 }
 
-// captioned gives messages the text that goes beside their blocks: as much as
-// there is room for of what they begin with.
-func captioned(all []post, markdown string) {
-	texts := mrkdwn(markdown, maxCaption)
-	for i := range all {
-		all[i].text = texts[min(i, len(texts)-1)]
-		if i == 0 {
-			continue
-		}
-		if s, ok := all[i].blocks[0].(*slack.SectionBlock); ok {
-			all[i].text = s.Text.Text
-		}
+// captioned is a message that begins with a section, and has its text.
+func captioned(blocks []slack.Block) post {
+	p := post{blocks: blocks}
+	if s, ok := blocks[0].(*slack.SectionBlock); ok {
+		p.text = s.Text.Text
 	}
+	return p
 }
 
 // section shows a text that is Slack's own notation already. What looks like an

@@ -107,9 +107,12 @@ func (s showing) buttons(v session.View) []slack.BlockElement {
 	return out
 }
 
-// stoppable: there is work that stop ends. Before the first turn there is none.
+// stoppable: there is work that stop ends, or a request that waits for an answer.
+// Before the first turn there is neither.
 func stoppable(v session.View) bool {
 	switch v.Phase {
+	case session.PhaseAsking:
+		return true
 	case session.PhaseQueued, session.PhasePreparing, session.PhaseWorking:
 		return v.Turn > 0
 	}

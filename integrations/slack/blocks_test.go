@@ -349,6 +349,20 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestChoicesStandBesideTheEnd of a text that leaves no room for them.
+func TestChoicesStandBesideTheEnd(t *testing.T) {
+	t.Parallel()
+	take := taker(t)
+	for n := 10_000; n < 14_000; n += 250 {
+		all := posed(team, strings.Repeat("Which of them? ", n/15), choices(20, 100))
+		take(all...)
+		last := all[len(all)-1]
+		if _, ok := last.blocks[0].(*slack.SectionBlock); !ok || valuesOf(last.blocks[len(last.blocks)-1]) == nil {
+			t.Errorf("%d: the last message is\n%s", n, shown(last))
+		}
+	}
+}
+
 // TestManyChoices: as many as there is room for can be chosen, each as it is, and
 // the others are there to be read.
 func TestManyChoices(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 	joint = "\u200b"
 	// tick looks like the ` that would begin code. Nothing else keeps that from
 	// doing so.
-	tick = "ˋ"
+	tick = "‵"
 )
 
 // visible is a text without what cannot be seen in it: control characters, and
@@ -61,17 +61,20 @@ func escaped(r rune) string {
 // look for them.
 var callsAll = regexp.MustCompile(`(?i)@(here|channel|everyone|group)\b`)
 
+func silenced(text string) string { return callsAll.ReplaceAllString(text, "@"+joint+"$1") }
+
 // inCode is code that neither ends before its end nor wakes anybody. It is
 // otherwise kept: people copy it.
 func inCode(text string) string {
-	return callsAll.ReplaceAllString(strings.ReplaceAll(text, "``", "`"+joint+"`"+joint), "@"+joint+"$1")
+	return silenced(strings.ReplaceAll(text, "``", "`"+joint+"`"+joint))
 }
 
 // inText is prose in which no character but ours means a style, and nobody is
 // called.
 func inText(text string) string {
+	text = silenced(text)
 	var b strings.Builder
-	before := rune('x') // at an end, a mark of ours may stand
+	before := rune(0)
 	for i, r := range text {
 		after, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):])
 		switch {
@@ -92,7 +95,8 @@ func inText(text string) string {
 }
 
 // inert is a character that means a style, between two others, so that it means
-// none. Within a word or between spaces it does not anyway.
+// none. Within a word or between spaces it does not anyway; first in a run, it
+// may stand beside a mark of ours.
 func inert(r, before rune, first bool, after rune) string {
 	switch {
 	case !first && inWord(before) && inWord(after), !first && unicode.IsSpace(before) && unicode.IsSpace(after):
@@ -194,5 +198,5 @@ func abuts(a, b run) bool {
 
 // boundary: Slack takes a style for one that begins or ends beside this.
 func boundary(r rune) bool {
-	return unicode.IsSpace(r) || r < utf8.RuneSelf && unicode.IsPunct(r) && r != '_' && r != '*'
+	return unicode.IsSpace(r) || r < utf8.RuneSelf && unicode.IsPunct(r) && r != '_' && r != '*' && r != '`'
 }
