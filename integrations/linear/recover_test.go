@@ -168,7 +168,6 @@ func TestRecoverMissed(t *testing.T) {
 				want := o.hears(d)
 				ignored := []cmp.Option{
 					cmpopts.IgnoreFields(session.Event{}, "Delivery"), cmpopts.IgnoreFields(session.Request{}, "Quote", "At"),
-					cmpopts.IgnoreFields(session.Person{}, "Email"), // which Linear does not tell of who prompts
 				}
 				want.Keys[0] = "ln:recovered:" + want.Event.Request.ID
 				if diff := cmp.Diff(want, got, ignored...); diff != "" {
