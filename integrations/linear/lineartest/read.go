@@ -182,7 +182,9 @@ func activityOf(a *activity) linear.Activity {
 	return out
 }
 
-func authorOf(u *user) linear.Author { return linear.Author{Id: u.id, Name: u.name, Email: u.email, App: u.app} }
+func authorOf(u *user) linear.Author {
+	return linear.Author{Id: u.id, Name: u.name, Email: u.email, App: u.app}
+}
 
 // readActivity finds what was created. Assumed: also an ephemeral activity
 // that something has followed.
