@@ -51,7 +51,8 @@ func TestInstallLinear(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(page, "ship is in ") {
 		t.Errorf("%d\n%s", status, page)
 	}
-	if log := r.log.String(); !strings.Contains(log, stand.OrganizationID()) || strings.Contains(log, "lin_oauth_") {
+	r.await("the log to tell of the workspace", patience, func() bool { return strings.Contains(r.log.String(), stand.OrganizationID()) })
+	if log := r.log.String(); strings.Contains(log, "lin_oauth_") {
 		t.Errorf("ship's log:\n%s", log)
 	}
 }
