@@ -109,3 +109,12 @@ func quote(s string) string {
 func folded(summary, text string) string {
 	return "<details><summary>" + summary + "</summary>\n\n" + text + "\n\n</details>"
 }
+
+// Prefix is a text's beginning: at most max bytes, up to a rune's boundary. It
+// says nowhere that it is cut; Cut does.
+func Prefix(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	return s[:runeStart(s, max)]
+}

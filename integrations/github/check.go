@@ -137,7 +137,7 @@ func (w *work) checkBody(want session.CheckState) checkBody {
 		Name: checkName, ExternalID: string(s.ID), DetailsURL: w.details(),
 		Status: "in_progress", Conclusion: want.Conclusion, Actions: w.buttons(want),
 		Output: checkOutput{
-			Title:   clip(oneLine(cmp.Or(want.Title, title, checkName)), maxCheckTitle),
+			Title:   bot.Prefix(oneLine(cmp.Or(want.Title, title, checkName)), maxCheckTitle),
 			Summary: bot.Cut(cmp.Or(want.Summary, summary), maxSummary),
 		},
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/go-github/v66/github"
+
+	"ship/bot"
 )
 
 const (
@@ -33,7 +35,7 @@ func (w *work) describe(ctx context.Context, about subject) (string, error) {
 	}
 	first := remark{
 		head: fmt.Sprintf("%s #%d in %s, opened by %s:", kind, about.number, w.repo.fullName(), about.author),
-		text: clip(about.title+"\n\n"+visible(about.body), maxDescription),
+		text: bot.Prefix(about.title+"\n\n"+visible(about.body), maxDescription),
 	}
 	talk, err := w.recent(ctx, about)
 	if err != nil {
@@ -75,7 +77,7 @@ func (w *work) recent(ctx context.Context, about subject) ([]remark, error) {
 	var talk []remark
 	for _, c := range comments {
 		if !ours(c.Body) {
-			talk = append(talk, remark{head: "Comment by " + c.User.Login + ":", text: clip(visible(c.Body), maxRemark)})
+			talk = append(talk, remark{head: "Comment by " + c.User.Login + ":", text: bot.Prefix(visible(c.Body), maxRemark)})
 		}
 	}
 	if about.pull == nil {
@@ -117,7 +119,7 @@ func (w *work) reviews(ctx context.Context) ([]remark, error) {
 			continue
 		}
 		head := fmt.Sprintf("Review by %s (%s):", r.GetUser().GetLogin(), strings.ToLower(r.GetState()))
-		out = append(out, remark{head: head, text: clip(visible(r.GetBody()), maxRemark)})
+		out = append(out, remark{head: head, text: bot.Prefix(visible(r.GetBody()), maxRemark)})
 	}
 	return out, nil
 }
@@ -138,7 +140,7 @@ func (w *work) inline(ctx context.Context) ([]remark, error) {
 		if c.InReplyTo != 0 {
 			head += fmt.Sprintf(", in reply to %d", c.InReplyTo)
 		}
-		out = append(out, remark{head: head + ":", text: clip(visible(c.Body), maxRemark)})
+		out = append(out, remark{head: head + ":", text: bot.Prefix(visible(c.Body), maxRemark)})
 	}
 	return out, nil
 }

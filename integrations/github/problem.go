@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-github/v66/github"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"ship/bot"
 	"ship/session"
 )
 
@@ -177,7 +178,7 @@ func harmless(s string) string {
 		}
 		return r
 	}, s)
-	return clip(s, 300)
+	return bot.Prefix(s, 300)
 }
 
 // rateLimited reads from an answer whether, and for how long, GitHub wants to

@@ -68,7 +68,7 @@ func (w *work) makePull(ctx context.Context, draft bool) (*session.PullRequest, 
 	s := w.job.State
 	var made github.PullRequest
 	err := w.in.create(ctx, w.path("pulls"), &github.NewPullRequest{
-		Title: github.String(clip(oneLine(bot.PullRequestTitle(s)), maxTitle)),
+		Title: github.String(bot.Prefix(oneLine(bot.PullRequestTitle(s)), maxTitle)),
 		Head:  github.String(s.Branch),
 		Base:  github.String(s.Base),
 		Body:  github.String(compose(statusMarker(s.ID), bot.PullRequestBody(s, w.closes()...))),

@@ -3,7 +3,6 @@ package github
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"ship/bot"
 )
@@ -29,14 +28,3 @@ func compose(marker, text string) string {
 
 // oneLine folds a text into a single line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// clip cuts a text to at most n bytes, on a rune's boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}

@@ -28,15 +28,6 @@ func TestComposeKeepsTheLimits(t *testing.T) {
 	}
 }
 
-func TestClip(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{"": "", "abc": "abc", "abcd": "abc", "aé": "aé", "abé": "ab", "日本": "日"} {
-		if got := clip(in, 3); got != want {
-			t.Errorf("clip(%q) is %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestMarkers(t *testing.T) {
 	t.Parallel()
 	marker := statusMarker("gh.1.2")

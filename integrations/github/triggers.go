@@ -56,8 +56,8 @@ func (a act) deliver(guid string, commands []bot.Command) []session.Delivery {
 
 func (a act) request(c bot.Command) session.Request {
 	return session.Request{
-		ID: a.id, Thread: a.thread.session(), By: a.by, Verb: a.verb(c), Text: clip(c.Text, maxText),
-		Quote: clip(a.quote, maxQuote), Inline: a.ref.kind == refInline, Ref: a.ref.String(),
+		ID: a.id, Thread: a.thread.session(), By: a.by, Verb: a.verb(c), Text: bot.Prefix(c.Text, maxText),
+		Quote: bot.Prefix(a.quote, maxQuote), Inline: a.ref.kind == refInline, Ref: a.ref.String(),
 		Repo: c.Repo, Branch: c.Branch, Model: c.Model, At: a.at,
 	}
 }

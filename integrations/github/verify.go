@@ -1,10 +1,8 @@
 package github
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -14,21 +12,12 @@ import (
 // signaturePrefix of X-Hub-Signature-256. The SHA-1 header is never looked at.
 const signaturePrefix = "sha256="
 
-// verifier holds the webhook secrets, all of which are good.
-type verifier struct{ secrets [][]byte }
+// verifier knows the secrets of the webhooks.
+type verifier struct{ bot.Signing }
 
 func newVerifier(secrets []string) (verifier, error) {
-	if len(secrets) == 0 {
-		return verifier{}, errors.New("github: no webhook secret")
-	}
-	v := verifier{}
-	for _, s := range secrets {
-		if strings.TrimSpace(s) == "" {
-			return verifier{}, errors.New("github: a webhook secret is empty")
-		}
-		v.secrets = append(v.secrets, []byte(s))
-	}
-	return v, nil
+	signing, err := bot.NewSigning(Platform, "webhook secret", secrets)
+	return verifier{signing}, err
 }
 
 // verify checks the header's value over the raw body. How long it takes does
@@ -42,16 +31,5 @@ func (v verifier) verify(signature string, body []byte) error {
 	if err != nil || len(got) != sha256.Size {
 		return fmt.Errorf("signature is not a sha256 sum: %w", bot.ErrForged)
 	}
-	genuine := false
-	for _, secret := range v.secrets {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write(body)
-		if hmac.Equal(mac.Sum(nil), got) {
-			genuine = true
-		}
-	}
-	if !genuine {
-		return bot.ErrForged
-	}
-	return nil
+	return v.Verify(got, body)
 }

@@ -142,6 +142,6 @@ func (w *work) askedElsewhere() string {
 
 // shownName is a name as code, in which nothing has an effect.
 func shownName(login string) string {
-	name := strings.ReplaceAll(strings.Join(strings.Fields(clip(login, maxName)), " "), "`", "")
+	name := strings.ReplaceAll(strings.Join(strings.Fields(bot.Prefix(login, maxName)), " "), "`", "")
 	return "`" + bot.Neutralise(cmp.Or(name, somebody)) + "`"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 
+	"ship/bot"
 	ql "ship/graphql/linear"
 )
 
@@ -63,13 +64,13 @@ func described(i *ql.Issue, talk []remark) string {
 	if i.Creator != nil {
 		head += ", written by " + cmp.Or(plain(i.Creator.Name), somebody)
 	}
-	first := remark{head + ":", clip(i.Title+"\n\n"+i.Description, maxDescription)}.render()
+	first := remark{head + ":", bot.Prefix(i.Title+"\n\n"+i.Description, maxDescription)}.render()
 	return first + newest(talk, maxContext-len(first))
 }
 
 // foreword is what Linear itself wrote of what a session is about.
 func foreword(quote string) string {
-	return clip(remark{"What Linear tells of this:", quote}.render(), maxContext)
+	return bot.Prefix(remark{"What Linear tells of this:", quote}.render(), maxContext)
 }
 
 // aside is what was said beside the conversation; empty when nothing was.
@@ -85,7 +86,7 @@ func aside(talk []remark) string {
 // title carries the issue's identifier, by which Linear links the branch and the
 // pull request that are named after it.
 func title(i *ql.Issue) string {
-	return clip(strings.Join(strings.Fields(i.Identifier+": "+strings.ToValidUTF8(i.Title, "")), " "), maxTitle)
+	return bot.Prefix(strings.Join(strings.Fields(i.Identifier+": "+strings.ToValidUTF8(i.Title, "")), " "), maxTitle)
 }
 
 // said is what a person wrote on an issue. Here means in the session's own
@@ -116,7 +117,7 @@ func (w *work) talk(ctx context.Context, until time.Time, own string) ([]said, e
 	thread := threadOf(comments, own)
 	for _, c := range comments {
 		if c.Id != own && c.User != nil && !c.User.App && c.CreatedAt.Before(until) {
-			r := remark{"Comment by " + cmp.Or(plain(c.User.Name), somebody) + ":", clip(c.Body, maxRemark)}
+			r := remark{"Comment by " + cmp.Or(plain(c.User.Name), somebody) + ":", bot.Prefix(c.Body, maxRemark)}
 			all = append(all, said{r, c.CreatedAt, thread != "" && top(c) == thread})
 		}
 	}

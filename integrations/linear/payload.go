@@ -142,7 +142,7 @@ func (u user) person(id string) (session.Person, error) {
 	case !validID.MatchString(id):
 		return session.Person{}, fmt.Errorf("user: %w", bot.ErrMalformed)
 	}
-	p := session.Person{Login: id, Name: clip(u.Name, maxCalled), Email: u.Email}
+	p := session.Person{Login: id, Name: bot.Prefix(u.Name, maxCalled), Email: u.Email}
 	if len(p.Email) > maxAddress {
 		p.Email = ""
 	}

@@ -95,5 +95,5 @@ func plain(name string) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(name, ""))
-	return strings.Trim(clip(strings.Join(strings.Fields(name), " "), maxName), " .-'")
+	return strings.Trim(bot.Prefix(strings.Join(strings.Fields(name), " "), maxName), " .-'")
 }

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"ship/bot"
 	"ship/session"
@@ -42,7 +41,7 @@ func (a act) deliver(delivery string) session.Delivery {
 		Keep:    keepKeys,
 		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: delivery, Request: &session.Request{
 			ID: a.id, Thread: a.thread.session(), By: a.by, Verb: cmp.Or(a.command.Verb, session.Instruct),
-			Text: clip(a.command.Text, maxText), Quote: a.quote, Ref: a.ref.String(), Early: true,
+			Text: bot.Prefix(a.command.Text, maxText), Quote: a.quote, Ref: a.ref.String(), Early: true,
 			Repo: a.command.Repo, Branch: a.command.Branch, Model: a.command.Model, At: a.at,
 		}},
 	}
@@ -145,8 +144,8 @@ func (p payload) quote() string {
 			fmt.Fprintf(&rules, "Guidance of the %s:\n%s\n\n", g.origin(), body)
 		}
 	}
-	text := clip(rules.String(), maxGuidance)
-	return strings.TrimSpace(text + clip(p.Context, maxQuote-len(text)))
+	text := bot.Prefix(rules.String(), maxGuidance)
+	return strings.TrimSpace(text + bot.Prefix(p.Context, maxQuote-len(text)))
 }
 
 func (g guidance) origin() string {
@@ -154,15 +153,4 @@ func (g guidance) origin() string {
 		return strings.TrimSpace("team " + strings.Join(strings.Fields(g.Origin.Team.Name), " "))
 	}
 	return "workspace"
-}
-
-// clip cuts a text to at most n bytes, on a rune's boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -1,14 +1,11 @@
 package linear
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"ship/bot"
@@ -24,21 +21,12 @@ const (
 	maxAge = 8 * time.Hour
 )
 
-// verifier holds the webhook secrets, all of which are good.
-type verifier struct{ secrets [][]byte }
+// verifier knows the secrets of the webhooks.
+type verifier struct{ bot.Signing }
 
 func newVerifier(secrets []string) (verifier, error) {
-	if len(secrets) == 0 {
-		return verifier{}, errors.New("linear: no webhook secret")
-	}
-	v := verifier{}
-	for _, s := range secrets {
-		if strings.TrimSpace(s) == "" {
-			return verifier{}, errors.New("linear: a webhook secret is empty")
-		}
-		v.secrets = append(v.secrets, []byte(s))
-	}
-	return v, nil
+	signing, err := bot.NewSigning(Platform, "webhook secret", secrets)
+	return verifier{signing}, err
 }
 
 // verify checks the header's value, bare hexadecimal, over the raw body. How
@@ -48,18 +36,7 @@ func (v verifier) verify(signature string, body []byte) error {
 	if err != nil || len(got) != sha256.Size {
 		return fmt.Errorf("no sha256 signature: %w", bot.ErrForged)
 	}
-	genuine := false
-	for _, secret := range v.secrets {
-		mac := hmac.New(sha256.New, secret)
-		mac.Write(body)
-		if hmac.Equal(mac.Sum(nil), got) {
-			genuine = true
-		}
-	}
-	if !genuine {
-		return bot.ErrForged
-	}
-	return nil
+	return v.Verify(got, body)
 }
 
 // sentAt is when a webhook was sent. The body's word counts, for it is signed;

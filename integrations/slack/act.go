@@ -3,7 +3,6 @@ package slack
 import (
 	"cmp"
 	"time"
-	"unicode/utf8"
 
 	"ship/bot"
 	"ship/session"
@@ -45,19 +44,8 @@ func (a act) deliver(delivery string) session.Delivery {
 		Keep:    keepKeys,
 		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: delivery, Request: &session.Request{
 			ID: a.id, Thread: a.thread.session(), By: a.by, Verb: cmp.Or(a.command.Verb, session.Instruct),
-			Text: clip(a.command.Text, maxText), Quote: clip(a.quote, maxQuote), Ref: a.ref.String(), Early: a.early,
+			Text: bot.Prefix(a.command.Text, maxText), Quote: bot.Prefix(a.quote, maxQuote), Ref: a.ref.String(), Early: a.early,
 			Repo: a.command.Repo, Branch: a.command.Branch, Model: a.command.Model, At: a.at,
 		}},
 	}
-}
-
-// clip cuts a text to at most n bytes, on a rune's boundary.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

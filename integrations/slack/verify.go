@@ -1,10 +1,8 @@
 package slack
 
 import (
-	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -26,21 +24,12 @@ const (
 // delivery may be: what Slack's own libraries allow.
 const window = 5 * time.Minute
 
-// verifier holds the signing secrets, all of which are good.
-type verifier struct{ secrets [][]byte }
+// verifier knows the secrets of the webhooks.
+type verifier struct{ bot.Signing }
 
 func newVerifier(secrets []string) (verifier, error) {
-	if len(secrets) == 0 {
-		return verifier{}, errors.New("slack: no signing secret")
-	}
-	v := verifier{}
-	for _, s := range secrets {
-		if strings.TrimSpace(s) == "" {
-			return verifier{}, errors.New("slack: a signing secret is empty")
-		}
-		v.secrets = append(v.secrets, []byte(s))
-	}
-	return v, nil
+	signing, err := bot.NewSigning(Platform, "signing secret", secrets)
+	return verifier{signing}, err
 }
 
 // verify checks the signature over the timestamp and the raw body, and then the
@@ -57,23 +46,10 @@ func (v verifier) verify(h http.Header, body []byte, now time.Time) error {
 	if !ok || err != nil || len(got) != sha256.Size {
 		return fmt.Errorf("no v0 signature: %w", bot.ErrForged)
 	}
-	genuine := false
-	for _, secret := range v.secrets {
-		if hmac.Equal(signature(secret, stamp, body), got) {
-			genuine = true
-		}
-	}
-	if !genuine {
-		return bot.ErrForged
+	if err := v.Verify(got, []byte("v0:"+stamp+":"), body); err != nil {
+		return err
 	}
 	return fresh(time.Unix(seconds, 0), now)
-}
-
-func signature(secret []byte, stamp string, body []byte) []byte {
-	mac := hmac.New(sha256.New, secret)
-	mac.Write([]byte("v0:" + stamp + ":"))
-	mac.Write(body)
-	return mac.Sum(nil)
 }
 
 // fresh refuses what is not from about now.

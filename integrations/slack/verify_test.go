@@ -1,6 +1,8 @@
 package slack
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -194,4 +196,12 @@ func TestKnownVectors(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// signature is what Slack makes of a body.
+func signature(secret []byte, stamp string, body []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("v0:" + stamp + ":"))
+	mac.Write(body)
+	return mac.Sum(nil)
 }
