@@ -14,6 +14,7 @@ import (
 	"ship/bot"
 	"ship/integrations/github"
 	"ship/integrations/linear"
+	"ship/integrations/slack"
 	"ship/session"
 )
 
@@ -21,6 +22,7 @@ import (
 type Settings struct {
 	GitHub github.Settings `yaml:"github"`
 	Linear linear.Settings `yaml:"linear"`
+	Slack  slack.Settings  `yaml:"slack"`
 	// Routes and People are what platforms that host no code go by.
 	Routes bot.RouteSettings `yaml:"repositories"`
 }
