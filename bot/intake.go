@@ -29,6 +29,7 @@ const (
 	outcomeAccepted    = "accepted"
 	outcomeIgnored     = "ignored"
 	outcomeDuplicate   = "duplicate"
+	outcomeUnknown     = "no such session"
 	outcomeForged      = "forged"
 	outcomeStale       = "too old"
 	outcomeMalformed   = "malformed"
@@ -202,7 +203,10 @@ func (in *intake) keep(ctx context.Context, got Received) result {
 			res.err = err
 			return res
 		}
-		if !receipt.Duplicate {
+		switch {
+		case receipt.Unknown:
+			res.outcome, res.say = outcomeUnknown, "nothing to do: "+outcomeUnknown
+		case !receipt.Duplicate:
 			res.outcome, res.say = outcomeAccepted, "accepted"
 		}
 	}

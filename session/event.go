@@ -18,7 +18,8 @@ type Event struct {
 	// Delivery is the platform's delivery id, for the log.
 	Delivery string `json:"d,omitempty"`
 
-	Request   *Request   `json:"rq,omitempty"` // Asked
+	Request   *Request   `json:"rq,omitempty"` // Asked, Amended
+	Before    string     `json:"bf,omitempty"` // Amended: the request's words until then
 	Performed *Performed `json:"pf,omitempty"` // Done
 	Failed    *Failed    `json:"fl,omitempty"` // Failed
 	Progress  *Progress  `json:"pg,omitempty"` // Moved
@@ -35,12 +36,15 @@ type Event struct {
 // Kind of an event.
 type Kind string
 
-// What can happen. Asked, Ordered, Closed and Replayed come through the inbox;
+// What can happen. Asked, Amended, Ordered, Closed and Replayed come through the inbox;
 // the coordinator makes the others itself, as the results of effects and of the
 // clock.
 const (
 	// Asked: a person asked something. Not yet authorised.
 	Asked Kind = "asked"
+	// Amended: a person changed the words of a request. They count if the work
+	// on it has not begun.
+	Amended Kind = "amended"
 	// Ordered: the operator asked something, which needs no admission.
 	Ordered Kind = "ordered"
 	// Closed: the thing that the session is about was closed or merged.
@@ -79,7 +83,11 @@ type Performed struct {
 	Thread *Thread `json:"th,omitempty"`
 	// Ref is the platform's id of what was posted (a comment, a check run).
 	Ref string `json:"rf,omitempty"`
-	// Shown is the digest of the view that a Report put on the platform.
+	// Voice is the new Voice.Ref of the effect's thread, for what is not a Report
+	// and put the thread's state there all the same, or elsewhere than it was.
+	Voice string `json:"vo,omitempty"`
+	// Shown is the digest of the view that a Report put on the platform, or what
+	// Voice is about.
 	Shown string `json:"sh,omitempty"`
 }
 

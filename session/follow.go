@@ -137,7 +137,7 @@ func (n *step) report() {
 		pace := n.policy.Pace(v.Platform, n.now.Sub(n.Turn.Started))
 		switch {
 		case phaseOfDigest(v.Shown) != phaseOfDigest(digest):
-			n.reportTo(v, digest, n.now)
+			n.reportTo(v, digest, later(n.now, v.At.Add(pace.Least)))
 		case v.Shown != digest:
 			n.reportTo(v, digest, v.At.Add(pace.Every))
 		case n.busy() && pace.Silence > 0:
@@ -306,6 +306,13 @@ func (e Effect) due() time.Time {
 		return e.Since
 	}
 	return e.Due
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // earlier returns the earlier of two times, where zero means never.

@@ -33,6 +33,8 @@ type Pace struct {
 	// Every is the least time between two reports. A change of phase does not
 	// wait for it.
 	Every time.Duration
+	// Least is what even a change of phase waits for.
+	Least time.Duration
 	// Silence is the most time between two reports while a turn runs, for
 	// platforms that take silence for death. Zero: there is none.
 	Silence time.Duration

@@ -107,6 +107,9 @@ func (n *step) done(p Performed) {
 	if !ok {
 		return // told twice
 	}
+	if p.Voice != "" && e.Thread != nil {
+		n.shown(*e.Thread, Performed{Ref: p.Voice, Shown: p.Shown})
+	}
 	switch e.Kind {
 	case Admit:
 		if p.Admission != nil {
@@ -126,7 +129,7 @@ func (n *step) done(p Performed) {
 		n.advance(e, p)
 	case Sweep:
 		n.swept(*e.Thread)
-	case Acknowledge, Say, Ask, Reply, Begin, Answer, Forward, Close: // nothing follows
+	case Acknowledge, Say, Ask, Reply, Begin, Answer, Forward, Close: // nothing else follows
 	}
 }
 

@@ -102,7 +102,8 @@ func (n *step) lose(e Effect) {
 	if n.Asking != nil && n.Asking.Request.Thread == lost {
 		n.Asking = nil
 	}
-	if n.busy() && len(n.Threads) == 0 {
+	heard := func(v Voice) bool { return !v.Silent }
+	if n.busy() && !slices.ContainsFunc(n.Threads, heard) {
 		n.halt(byLosing)
 	}
 }

@@ -69,11 +69,11 @@ func (e Event) flaw() string {
 	switch {
 	case e.Kind == Garbled:
 		return "what lay in the inbox is no event: " + e.Flaw
-	case (e.Kind == Asked || e.Kind == Ordered) && e.Request == nil:
+	case (e.Kind == Asked || e.Kind == Amended || e.Kind == Ordered) && e.Request == nil:
 		return "an event without a request"
 	case e.Kind == Replayed && e.Effect == nil:
 		return "a replay of nothing"
-	case e.Kind != Asked && e.Kind != Ordered && e.Kind != Replayed && e.Kind != Closed:
+	case e.Kind != Asked && e.Kind != Amended && e.Kind != Ordered && e.Kind != Replayed && e.Kind != Closed:
 		return fmt.Sprintf("an inbox cannot hold an event of kind %q", printable(string(e.Kind)))
 	}
 	return ""

@@ -56,6 +56,9 @@ const (
 	// Withdraw: the work was taken away, without a word to us. What runs ends;
 	// where nothing runs, nothing is said.
 	Withdraw Verb = "withdraw"
+	// Remember: the platform is to go by Text, a repository, for the place where
+	// it was asked. It is done with the admission.
+	Remember Verb = "remember"
 	// Unclear: the words could not be understood; Text is the sentence that
 	// says so, for the person.
 	Unclear Verb = "unclear"
@@ -141,6 +144,8 @@ type Admission struct {
 	Stranger bool `json:"str,omitempty"`
 	// Void: nothing follows, and nothing is said.
 	Void bool `json:"vo,omitempty"`
+	// Note is a sentence for whoever asked. Nothing else follows.
+	Note string `json:"nt,omitempty"`
 	// Question has to be answered first: in which repository. The request waits
 	// for it, and is admitted anew with the answer as its Repo.
 	Question *Question `json:"qu,omitempty"`
@@ -170,4 +175,7 @@ type Admission struct {
 	// to see it with the request.
 	Quote  string  `json:"q,omitempty"`
 	Origin *Origin `json:"or,omitempty"`
+	// Links are threads elsewhere that what is asked names. The session's state
+	// is shown there; nobody is spoken with, and nobody is heard.
+	Links []Thread `json:"li,omitempty"`
 }

@@ -57,11 +57,14 @@ type State struct {
 	Spent Usage `json:"sp,omitzero"`
 }
 
-// Voice is a thread with what we said last in its one status comment.
+// Voice is a thread with what we said last in its one status comment, or in what
+// takes the place of that.
 type Voice struct {
 	Thread
 	// Talks: see Admission.
 	Talks bool `json:"t,omitempty"`
+	// Silent: the state is shown there and that is all. See Admission.Links.
+	Silent bool `json:"si,omitempty"`
 	// Heard is until when what is said there was read along.
 	Heard time.Time `json:"h,omitzero"`
 	// Stopped is when somebody last said stop there, by the platform's clock.

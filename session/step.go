@@ -19,6 +19,8 @@ func Step(s State, e Event, p Policy) State {
 	switch e.Kind {
 	case Asked:
 		n.asked(*e.Request)
+	case Amended:
+		n.amended(*e.Request, e.Before)
 	case Ordered:
 		n.obey(*e.Request, "")
 	case Done:
@@ -136,6 +138,7 @@ func (n *step) asked(r Request) {
 		return
 	}
 	if r.Early {
+		n.meet(r.Thread)
 		n.acknowledge(r)
 	}
 	if n.answered(r) {
@@ -167,6 +170,8 @@ func (n *step) admitted(asked Request, a Admission) {
 		n.forward(r)
 	case a.Refusal != "":
 		n.refuse(r, a)
+	case a.Note != "":
+		n.say(r, a.Note)
 	case a.Question != nil:
 		n.doubt(asked, *a.Question)
 	default:
@@ -203,6 +208,9 @@ func (n *step) acknowledge(r Request) {
 // learn takes over what the platform said of the thread.
 func (n *step) learn(r Request, a Admission) {
 	n.voice(r, a.Talks)
+	for _, link := range a.Links {
+		n.watch(link)
+	}
 	if a.Repo.Key != "" {
 		n.Repo = a.Repo
 	}
@@ -240,19 +248,36 @@ func (n *step) leave() {
 
 // voice makes the session speak in a thread too.
 func (n *step) voice(r Request, talks bool) {
-	i := slices.IndexFunc(n.Threads, func(v Voice) bool { return v.Thread == r.Thread })
-	if i < 0 && len(n.Threads) < maxVoices {
-		n.Threads = append(n.Threads, Voice{Thread: r.Thread})
-		i = len(n.Threads) - 1
-	}
-	if i < 0 {
+	v, _ := n.meet(r.Thread)
+	if v == nil {
 		return
 	}
-	v := &n.Threads[i]
-	v.Talks = talks
+	v.Talks, v.Silent = talks, false
 	heard := r.Verb == Instruct || r.Verb == Finish || r.Verb == Retry // the agent gets to see what came before
 	if v.Talks && heard && r.At.After(v.Heard) {
 		v.Heard = r.At
+	}
+}
+
+// meet finds a thread among those that the session speaks in, or adds it; nil:
+// there are too many.
+func (n *step) meet(t Thread) (v *Voice, added bool) {
+	i := slices.IndexFunc(n.Threads, func(v Voice) bool { return v.Thread == t })
+	if i < 0 && len(n.Threads) < maxVoices {
+		n.Threads = append(n.Threads, Voice{Thread: t})
+		i, added = len(n.Threads)-1, true
+	}
+	if i < 0 {
+		return nil, false
+	}
+	return &n.Threads[i], added
+}
+
+// watch makes the session show its state in a thread that nobody speaks with it
+// in.
+func (n *step) watch(t Thread) {
+	if v, added := n.meet(t); added {
+		v.Silent = true
 	}
 }
 

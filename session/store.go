@@ -28,7 +28,10 @@ type Delivery struct {
 	Keys []string
 	// Keep is how long the keys are remembered: longer than the platform
 	// redelivers.
-	Keep  time.Duration
+	Keep time.Duration
+	// Known: it is only for a session that there is, and comes to nothing
+	// otherwise.
+	Known bool
 	Event Event
 }
 
@@ -38,6 +41,9 @@ type Receipt struct {
 	// event it repeats.
 	Seq       int64
 	Duplicate bool
+	// Unknown: there is no such session, and nothing was appended. See
+	// Delivery.Known.
+	Unknown bool
 }
 
 // Inbox takes deliveries in.

@@ -14,6 +14,7 @@ import (
 // door's words.
 const (
 	outcomeDuplicate   = "duplicate"
+	outcomeUnknown     = "no such session"
 	outcomeMalformed   = "malformed"
 	outcomeUnavailable = "unavailable"
 	outcomeBroken      = "broken"
@@ -110,7 +111,10 @@ func (s *Socket) keep(ctx context.Context, received *bot.Received) error {
 			received.Outcome = outcomeUnavailable
 			return err
 		}
-		if !receipt.Duplicate {
+		switch {
+		case receipt.Unknown:
+			outcome = outcomeUnknown
+		case !receipt.Duplicate:
 			outcome = outcomeAccepted
 		}
 	}

@@ -157,6 +157,9 @@ func (s *Store) append(d session.Delivery, data []byte) session.Receipt {
 		}
 	}
 	r := s.sessions[d.Session]
+	if r == nil && d.Known {
+		return session.Receipt{Unknown: true}
+	}
 	if r == nil {
 		r = &record{}
 		s.sessions[d.Session] = r

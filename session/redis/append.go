@@ -47,11 +47,15 @@ func prepare(d session.Delivery) (*parcel, error) {
 	if keep <= 0 {
 		keep = remember.Milliseconds()
 	}
+	known := 0
+	if d.Known {
+		known = 1
+	}
 	k := keysOf(d.Session)
 	p := &parcel{
 		shard: shardOf(string(d.Session)),
 		keys:  []string{k.session, k.inbox, k.sched},
-		args:  []any{string(d.Session), len(d.Keys), keep, d.Event.V, event},
+		args:  []any{string(d.Session), len(d.Keys), keep, known, d.Event.V, event},
 		size:  len(event),
 	}
 	for _, key := range d.Keys {
@@ -111,5 +115,5 @@ func receipt(answer any) (session.Receipt, error) {
 	if !isSeq {
 		return session.Receipt{}, fmt.Errorf("ingest: %v", pair[1])
 	}
-	return session.Receipt{Seq: seq, Duplicate: code == 0}, nil
+	return session.Receipt{Seq: seq, Duplicate: code == 0, Unknown: code == 2}, nil
 }

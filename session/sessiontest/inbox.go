@@ -22,6 +22,7 @@ func inboxTests() map[string]func(*suite) {
 		"one of many at once":                 concurrentSameKey,
 		"all of many at once":                 concurrentOrder,
 		"a delivery needs a key":              needsKey,
+		"only for a session that there is":    onlyKnown,
 		"an ended context":                    endedContext,
 		"more than a batch":                   batches,
 		"wakes":                               wakes,
@@ -59,6 +60,23 @@ func dedupes(s *suite) {
 	}
 	if c := s.peek("gh.1.1"); len(c.Events) != 2 {
 		s.Errorf("%d events, want 2", len(c.Events))
+	}
+}
+
+func onlyKnown(s *suite) {
+	d := delivery("gh.1.1", "a")
+	d.Known = true
+	if r, err := s.Append(s.Context(), d); err != nil || !r.Unknown || r.Duplicate || r.Seq != 0 {
+		s.Fatalf("Append = %+v, %v; want an unknown session", r, err)
+	}
+	if s.isDue("gh.1.1") {
+		s.Error("a session that there is not is due")
+	}
+	s.append("gh.1.1", "b")
+	for _, want := range []session.Receipt{{Seq: 2}, {Seq: 2, Duplicate: true}} { // the key was not kept before
+		if r, err := s.Append(s.Context(), d); err != nil || r != want {
+			s.Errorf("Append = %+v, %v; want %+v", r, err, want)
+		}
 	}
 }
 

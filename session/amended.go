@@ -1,0 +1,58 @@
+package session
+
+import "strings"
+
+// anotherMessage is what an edit leads to that changes more than words.
+const anotherMessage = "Your edit changes more than the words of what you asked, so I go by what it said before. Write the rest in a message of its own."
+
+// amended takes over the words of a request that nobody has begun to work on.
+// Later the agent has read it already, and what it did cannot be unsaid.
+func (n *step) amended(r Request, before string) {
+	open := n.unapplied(r.ID)
+	if open == nil || open.Text == r.Text {
+		return
+	}
+	if r.Verb != open.Verb || r.Repo != open.Repo || r.Branch != open.Branch || r.Model != open.Model {
+		n.say(r, anotherMessage)
+		return
+	}
+	if open.Text == before || !strings.Contains(open.Text, before) {
+		open.Text = r.Text
+		return
+	}
+	open.Text = strings.Replace(open.Text, before, r.Text, 1) // more was said while it waited
+}
+
+// unapplied finds a request that no work has begun on; nil: there is none of
+// that id. What it points to may be changed.
+func (n *step) unapplied(id string) *Request {
+	for i := range n.Pending {
+		if e := &n.Pending[i]; e.Kind == Admit && e.Request.ID == id {
+			open := *e.Request
+			e.Request = &open
+			return e.Request
+		}
+	}
+	if n.Asking != nil && n.Asking.Request.ID == id {
+		return &n.Asking.Request
+	}
+	for i := range n.Waiting {
+		if n.Waiting[i].ID == id {
+			return &n.Waiting[i].Request
+		}
+	}
+	return n.preparing(id)
+}
+
+// preparing finds a request of a turn whose agent has not heard of it.
+func (n *step) preparing(id string) *Request {
+	if n.Turn == nil || n.Turn.Stage != Preparing {
+		return nil
+	}
+	for i := range n.Turn.Requests {
+		if n.Turn.Requests[i].ID == id {
+			return &n.Turn.Requests[i]
+		}
+	}
+	return nil
+}
