@@ -45,7 +45,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // shown is a message as its parts are sent, legibly.
-func shown(p post) string {
+func displayed(p post) string {
 	lines := []string{"text: " + p.text, ""}
 	for _, b := range p.blocks {
 		switch b := b.(type) {
@@ -80,7 +80,7 @@ func pressable(e slack.BlockElement) []string {
 func allShown(all []post) string {
 	var out []string
 	for _, p := range all {
-		out = append(out, shown(p))
+		out = append(out, displayed(p))
 	}
 	return strings.Join(out, "\n--- and then\n\n")
 }
@@ -119,10 +119,10 @@ func taker(t *testing.T) func(...post) {
 			}
 			_, ts, err := client.PostMessageContext(t.Context(), channel, slack.MsgOptionText(p.text, false), slack.MsgOptionBlocks(p.blocks...))
 			if err != nil {
-				t.Fatalf("post: %v: %v\n%s", err, s.Violations(), shown(p))
+				t.Fatalf("post: %v: %v\n%s", err, s.Violations(), displayed(p))
 			}
 			if _, _, _, err := client.UpdateMessageContext(t.Context(), channel, ts, slack.MsgOptionText(p.text, false), slack.MsgOptionBlocks(p.blocks...)); err != nil {
-				t.Fatalf("update: %v: %v\n%s", err, s.Violations(), shown(p))
+				t.Fatalf("update: %v: %v\n%s", err, s.Violations(), displayed(p))
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func TestLiving(t *testing.T) {
 	for name, s := range scenes() {
 		t.Run(name, func(t *testing.T) {
 			p := living(s.view, s.showing)
-			golden(t, "living-"+name, shown(p))
+			golden(t, "living-"+name, displayed(p))
 			take(p)
 		})
 	}
@@ -358,7 +358,7 @@ func TestChoicesStandBesideTheEnd(t *testing.T) {
 		take(all...)
 		last := all[len(all)-1]
 		if _, ok := last.blocks[0].(*slack.SectionBlock); !ok || valuesOf(last.blocks[len(last.blocks)-1]) == nil {
-			t.Errorf("%d: the last message is\n%s", n, shown(last))
+			t.Errorf("%d: the last message is\n%s", n, displayed(last))
 		}
 	}
 }

@@ -1,0 +1,121 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	api "github.com/slack-go/slack"
+)
+
+const (
+	// patience is how long something that may be said later waits for its turn.
+	// It stands in a line with what must not wait, such as a stop.
+	patience = 10 * time.Second
+	// callTimeout is for one request.
+	callTimeout = 20 * time.Second
+)
+
+// app speaks with the workspace that ship is installed in.
+type app struct {
+	client   *api.Client
+	governor *governor
+	log      *slog.Logger
+	// doer fetches files, with the token.
+	doer *http.Client
+	// known is who we are, once that was asked for. It stays the same for as long
+	// as the token does.
+	known atomic.Pointer[identity]
+}
+
+// identity is who we are in Slack.
+type identity struct {
+	team, enterprise string
+	// user is our bot user, and bot its bot.
+	user, bot string
+	// url is the workspace's address.
+	url string
+}
+
+func newApp(c Config) *app {
+	doer := &http.Client{Transport: c.Transport, Timeout: callTimeout}
+	return &app{
+		client: api.New(c.BotToken.Reveal(), api.OptionAPIURL(strings.TrimRight(c.APIURL, "/")+"/"), api.OptionHTTPClient(doer)),
+		doer:   doer, governor: newGovernor(c.Quota), log: c.Logger,
+	}
+}
+
+// self returns who we are. In the beginning it asks.
+func (a *app) self(ctx context.Context) (identity, error) {
+	if known := a.known.Load(); known != nil {
+		return *known, nil
+	}
+	var who *api.AuthTestResponse
+	err := a.call(ctx, Thinking, call{method: "auth.test"}, func(ctx context.Context) (err error) {
+		who, err = a.client.AuthTestContext(ctx)
+		return err
+	})
+	if err != nil {
+		return identity{}, fmt.Errorf("ask who we are: %w", err)
+	}
+	self := identity{team: who.TeamID, enterprise: who.EnterpriseID, user: who.UserID, bot: who.BotID, url: who.URL}
+	a.known.Store(&self)
+	return self, nil
+}
+
+// notYet: it is not the turn of a request for some time yet, or Slack refused
+// it for coming too soon. Nothing was done.
+type notYet struct{ wait time.Duration }
+
+func (l *notYet) Error() string { return fmt.Sprintf("slack's rate leaves no room for %s", l.wait) }
+
+// errPatience is the cause of a request that waited too long for its turn.
+var errPatience = errors.New("waited too long for slack's rate")
+
+// call makes one request when its turn has come. What cannot be had soon is
+// *notYet.
+func (a *app) call(ctx context.Context, p Priority, c call, request func(context.Context) error) error {
+	soon, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
+	defer cancel()
+	err := a.governor.acquire(soon, p, c)
+	if errors.Is(err, errPatience) {
+		return &notYet{wait: patience}
+	}
+	if err != nil {
+		return err
+	}
+	return a.send(ctx, c, request)
+}
+
+// try is call for progress: without room for it right now nothing is done, and
+// it is *notYet.
+func (a *app) try(ctx context.Context, p Priority, c call, request func(context.Context) error) error {
+	wait, err := a.governor.try(ctx, p, c)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
+		return &notYet{wait: wait}
+	}
+	return a.send(ctx, c, request)
+}
+
+// send makes a request. A refusal for the rate is told to all gateways.
+func (a *app) send(ctx context.Context, c call, request func(context.Context) error) error {
+	limited := new(api.RateLimitedError)
+	timely, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err := request(timely)
+	if !errors.As(err, &limited) {
+		return err
+	}
+	if err := a.governor.refused(ctx, c, limited.RetryAfter); err != nil {
+		return err
+	}
+	return &notYet{wait: limited.RetryAfter}
+}
