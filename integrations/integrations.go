@@ -77,9 +77,9 @@ type Deps struct {
 
 // Shared keeps tokens and shares out allowances over all gateways.
 type Shared struct {
-	Vault  linear.Vault
-	Locker linear.Locker
-	Quota  linear.Quota
+	Vault  session.Vault
+	Locker session.Locker
+	Quota  session.Quota
 }
 
 // ErrNone: not one platform is set up.

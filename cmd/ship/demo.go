@@ -211,10 +211,10 @@ func (s *stage) play(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	vault := &linear.MemoryVault{}
+	vault := &memory.Vault{}
 	platforms, err := integrations.Open(s.settings.Settings, integrations.Deps{
 		Inbox: store, Log: log, People: s.settings.Access.PeopleSettings,
-		Shared: integrations.Shared{Vault: vault, Locker: vault, Quota: &linear.MemoryQuota{}},
+		Shared: integrations.Shared{Vault: vault, Locker: vault, Quota: &memory.Quota{}},
 	})
 	if err != nil {
 		return err

@@ -41,11 +41,11 @@ func newLinearWard(t *testing.T) *linearWard {
 // linearFront is ship's own front door for Linear, which knows one secret.
 func linearFront(t *testing.T, secret string) http.HandlerFunc {
 	t.Helper()
-	vault := &linear.MemoryVault{}
+	vault := &memory.Vault{}
 	inbox := memory.New()
 	l, err := linear.New(linear.Config{
 		Settings: linear.Settings{ClientID: "app", ClientSecret: config.NewSecret("x"), WebhookSecret: config.NewSecrets(secret)},
-		Gate:     &bot.Gate{}, Vault: vault, Locker: vault, Quota: &linear.MemoryQuota{}, Inbox: inbox,
+		Gate:     &bot.Gate{}, Vault: vault, Locker: vault, Quota: &memory.Quota{}, Inbox: inbox,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"ship/config"
 	"ship/integrations/linear"
 	"ship/integrations/linear/lineartest"
+	"ship/session/memory"
 )
 
 const linearHookSecret = "lin_wh_s3cret-that-a-person-copied"
@@ -297,9 +298,9 @@ func (d *linearDesk) link() string {
 // opens wants a ship to lead a browser with a link to Linear.
 func opens(t *testing.T, s Settings, link string) {
 	t.Helper()
-	vault := &linear.MemoryVault{}
+	vault := &memory.Vault{}
 	l, err := linear.New(linear.Config{
-		Settings: s.Linear, PublicURL: s.PublicURL, Gate: &bot.Gate{}, Vault: vault, Locker: vault, Quota: &linear.MemoryQuota{},
+		Settings: s.Linear, PublicURL: s.PublicURL, Gate: &bot.Gate{}, Vault: vault, Locker: vault, Quota: &memory.Quota{},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"ship/config"
 	"ship/integrations/linear/lineartest"
 	"ship/session"
+	"ship/session/memory"
 )
 
 // host is a code host: what it has, and what people may.
@@ -96,13 +97,13 @@ func newDesk(t *testing.T) *desk {
 		may:    map[string]bool{"ada-gh acme/widgets": true, "ada-gh acme/api": true, "bob-gh acme/api": true},
 	}}
 	d.gate = &bot.Gate{Repositories: d.host, Rights: d.host, People: bot.PeopleSettings{Unmatched: "refuse"}}
-	vault := &MemoryVault{}
+	vault := &memory.Vault{}
 	made, err := New(Config{
 		Settings: Settings{
 			ClientID: s.ClientID(), ClientSecret: config.NewSecret(s.ClientSecret()), WebhookSecret: config.NewSecrets("hook"),
 			APIURL: s.APIURL(), TokenURL: s.TokenURL(),
 		},
-		Gate: d.gate, Vault: vault, Locker: vault, Quota: &MemoryQuota{},
+		Gate: d.gate, Vault: vault, Locker: vault, Quota: &memory.Quota{},
 		Transport: &http.Transport{DisableKeepAlives: true}, Logger: slog.New(slog.NewTextHandler(&d.log, nil)),
 	})
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"ship/session"
 )
 
 // Priority says what may wait for what.
@@ -43,14 +45,22 @@ const (
 	maxBlock = 30 * time.Second
 )
 
+// window is what Linear's limits are for.
+const window = time.Hour
+
 // limits of an OAuth app until an answer tells others: requests and points of
 // complexity in an hour.
 var limits = [2]int64{5_000, 2_000_000}
 
+// allowance is what to ask for a request.
+func allowance(p Priority, cost int) session.Allowance {
+	return session.Allowance{Need: [2]int64{1, int64(cost)}, Limit: limits, Window: window, Share: held[p]}
+}
+
 // Governor shares out what Linear lets each credential do, among all that want
 // to and over all gateways. It is safe for concurrent use.
 type Governor struct {
-	quota Quota
+	quota session.Quota
 
 	mu    sync.Mutex
 	turns map[turn]chan struct{} // guarded by mu
@@ -64,7 +74,7 @@ type turn struct {
 }
 
 // NewGovernor returns a governor over a quota.
-func NewGovernor(q Quota) *Governor {
+func NewGovernor(q session.Quota) *Governor {
 	return &Governor{quota: q, turns: make(map[turn]chan struct{})}
 }
 
@@ -84,7 +94,7 @@ func (g *Governor) Acquire(ctx context.Context, credential string, p Priority, c
 	}
 	defer func() { <-line }()
 	for {
-		wait, err := g.quota.Take(ctx, credential, [2]int64{1, int64(cost)}, limits, held[p])
+		wait, err := g.quota.Take(ctx, credential, allowance(p, cost))
 		if err != nil {
 			return fmt.Errorf("wait for linear's rate: %w", err)
 		}
@@ -104,7 +114,7 @@ func (g *Governor) Try(ctx context.Context, credential string, p Priority, cost 
 	if err := check(p, cost); err != nil {
 		return 0, err
 	}
-	wait, err = g.quota.Take(ctx, credential, [2]int64{1, int64(cost)}, limits, held[p])
+	wait, err = g.quota.Take(ctx, credential, allowance(p, cost))
 	if err != nil {
 		return 0, fmt.Errorf("ask for linear's rate: %w", err)
 	}
@@ -148,7 +158,7 @@ func (g *Governor) Observe(ctx context.Context, credential string, h http.Header
 	if limit == [2]int64{} && block == 0 {
 		return nil
 	}
-	if err := g.quota.Tell(ctx, credential, limit, left, block); err != nil {
+	if err := g.quota.Tell(ctx, credential, session.Rate{Limit: limit, Left: left, Window: window, Block: block}); err != nil {
 		return fmt.Errorf("learn linear's rate: %w", err)
 	}
 	return nil

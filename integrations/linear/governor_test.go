@@ -12,6 +12,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ship/session"
+	"ship/session/memory"
 )
 
 // meter is Linear's own accounting of one credential: exact, and unforgiving.
@@ -150,7 +153,7 @@ func TestFlood(t *testing.T) {
 				const sessions, life = 200, 2 * time.Hour
 				f := &flood{
 					T: t, meter: newMeter(t, limit[0], limit[1]),
-					governor: NewGovernor(&MemoryQuota{}), progress: make([]int, sessions),
+					governor: NewGovernor(&memory.Quota{}), progress: make([]int, sessions),
 				}
 				var all sync.WaitGroup
 				for i := range sessions {
@@ -197,8 +200,8 @@ func (f *flood) check(sessions int, life time.Duration, limit [2]float64) {
 func TestUrgentFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGovernor(&MemoryQuota{})
-		if err := g.quota.Tell(t.Context(), "acme", [2]int64{100, 0}, [2]int64{0, 0}, 0); err != nil {
+		g := NewGovernor(&memory.Quota{})
+		if err := g.quota.Tell(t.Context(), "acme", session.Rate{Limit: [2]int64{100, 0}, Left: [2]int64{0, 0}, Window: window}); err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
@@ -245,7 +248,7 @@ func TestRateLimited(t *testing.T) {
 			"its clock is behind": {"Requests", "0", -time.Minute, time.Second},
 			"nonsense":            {"Requests", "none", time.Second, maxBlock},
 		} {
-			g := NewGovernor(&MemoryQuota{})
+			g := NewGovernor(&memory.Quota{})
 			h := http.Header{}
 			h.Set("X-RateLimit-"+tt.kind+"-Remaining", tt.left)
 			h.Set("X-RateLimit-"+tt.kind+"-Reset", strconv.FormatInt(time.Now().Add(tt.reset).UnixMilli(), 10))
@@ -267,8 +270,8 @@ func TestRateLimited(t *testing.T) {
 func TestTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGovernor(&MemoryQuota{})
-		if err := g.quota.Tell(t.Context(), "acme", [2]int64{3600, 0}, [2]int64{1441, 0}, 0); err != nil {
+		g := NewGovernor(&memory.Quota{})
+		if err := g.quota.Tell(t.Context(), "acme", session.Rate{Limit: [2]int64{3600, 0}, Left: [2]int64{1441, 0}, Window: window}); err != nil {
 			t.Fatal(err)
 		}
 		try := func(credential string, p Priority, want time.Duration) {
@@ -293,8 +296,8 @@ func TestTry(t *testing.T) {
 func TestAcquireEndsWithContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGovernor(&MemoryQuota{})
-		if err := g.quota.Tell(t.Context(), "acme", [2]int64{1, 0}, [2]int64{0, 0}, 0); err != nil {
+		g := NewGovernor(&memory.Quota{})
+		if err := g.quota.Tell(t.Context(), "acme", session.Rate{Limit: [2]int64{1, 0}, Left: [2]int64{0, 0}, Window: window}); err != nil {
 			t.Fatal(err)
 		}
 		left := errors.New("left")
@@ -315,7 +318,7 @@ func TestAcquireEndsWithContext(t *testing.T) {
 
 func TestAcquireRefusesNonsense(t *testing.T) {
 	t.Parallel()
-	g := NewGovernor(&MemoryQuota{})
+	g := NewGovernor(&memory.Quota{})
 	for _, tt := range []struct {
 		p    Priority
 		cost int
@@ -329,11 +332,22 @@ func TestAcquireRefusesNonsense(t *testing.T) {
 	}
 }
 
+// listener is a quota that remembers what it was told.
+type listener struct {
+	memory.Quota
+	rates []session.Rate
+}
+
+func (q *listener) Tell(ctx context.Context, account string, r session.Rate) error {
+	q.rates = append(q.rates, r)
+	return q.Quota.Tell(ctx, account, r)
+}
+
 // TestObserveIgnoresNonsense: a header that cannot be read says nothing.
 func TestObserveIgnoresNonsense(t *testing.T) {
 	t.Parallel()
-	q := &MemoryQuota{}
-	g := NewGovernor(q)
+	var q listener
+	g := NewGovernor(&q)
 	for _, pair := range [][2]string{{"", ""}, {"5000", ""}, {"", "3"}, {"x", "3"}, {"-1", "3"}, {"0", "0"}, {"5000", "-3"}, {"1e99", "3"}} {
 		h := http.Header{}
 		h.Set("X-RateLimit-Requests-Limit", pair[0])
@@ -342,8 +356,8 @@ func TestObserveIgnoresNonsense(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(q.accounts) != 0 {
-		t.Errorf("learned %+v", q.accounts["acme"])
+	if len(q.rates) != 0 {
+		t.Errorf("learned %+v", q.rates)
 	}
 }
 
@@ -351,7 +365,7 @@ func TestObserveIgnoresNonsense(t *testing.T) {
 func TestGatewaysShare(t *testing.T) {
 	t.Parallel()
 	q := onRedis(t).Quota()
-	if err := q.Tell(t.Context(), "acme", [2]int64{30, 0}, [2]int64{30, 0}, 0); err != nil { // another in two minutes
+	if err := q.Tell(t.Context(), "acme", session.Rate{Limit: [2]int64{30, 0}, Left: [2]int64{30, 0}, Window: window}); err != nil { // another in two minutes
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -370,7 +384,7 @@ func TestGatewaysShare(t *testing.T) {
 	for range 30 {
 		<-granted
 	}
-	if wait, err := q.Take(t.Context(), "acme", [2]int64{1, 0}, limits, 0); err != nil || wait == 0 {
+	if wait, err := q.Take(t.Context(), "acme", allowance(Settling, 0)); err != nil || wait == 0 {
 		t.Errorf("after all was taken: %s, %v", wait, err)
 	}
 	cancel(errors.New("enough"))

@@ -15,6 +15,7 @@ import (
 	ql "ship/graphql/linear"
 	"ship/integrations/linear/lineartest"
 	"ship/session"
+	"ship/session/memory"
 )
 
 // wire carries requests out of a bubble of virtual time. The stand-in's clock
@@ -57,7 +58,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 // inBubble puts a stage into virtual time. The stand-in itself stays outside.
 func (s *stage) inBubble(t *testing.T) *wire {
 	w := &wire{server: s.Server, begun: time.Now(), next: &http.Transport{DisableKeepAlives: true}}
-	s.quota = &MemoryQuota{}
+	s.quota = &memory.Quota{}
 	s.performer = s.gateway(w)
 	s.t = t
 	return w

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"ship/session"
 )
 
 const (
@@ -83,7 +85,7 @@ type installer struct {
 
 	notary    notary
 	tokens    *Tokens
-	vault     Vault
+	vault     session.Vault
 	apiURL    string
 	transport http.RoundTripper
 	log       *slog.Logger

@@ -41,9 +41,9 @@ type Config struct {
 	// Gate says who may ask for what.
 	Gate *bot.Gate
 	// Vault, Locker and Quota are shared by all gateways.
-	Vault  Vault
-	Locker Locker
-	Quota  Quota
+	Vault  session.Vault
+	Locker session.Locker
+	Quota  session.Quota
 	// Inbox takes what was missed while ship was down; only Recover needs it.
 	Inbox session.Inbox
 	// Transport carries every request; nil: http.DefaultTransport.

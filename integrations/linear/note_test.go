@@ -144,7 +144,7 @@ func TestSomebodyWithdraws(t *testing.T) {
 func TestAccessNotes(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	r := receiverOver(t, &MemoryVault{}, func(c *ReceiverConfig) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
+	r := receiverOver(t, &memory.Vault{}, func(c *ReceiverConfig) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
 	hears := func(o object, outcome, level string, parts ...string) {
 		t.Helper()
 		got := receive(t, r, o)
@@ -176,7 +176,7 @@ func TestVaultDown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := &torn{vault: &MemoryVault{}, err: down}
+			v := &torn{vault: &memory.Vault{}, err: down}
 			h, body := o.sign(t)
 			got, err := receiverOver(t, v).Receive(t.Context(), h, body)
 			if !errors.Is(err, down) || errors.Is(err, bot.ErrMalformed) || errors.Is(err, bot.ErrForged) || got.Deliveries != nil {

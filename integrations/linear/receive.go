@@ -47,7 +47,7 @@ type ReceiverConfig struct {
 	// Secrets sign the webhooks. All are accepted, so that they can be rotated.
 	Secrets []string
 	// Vault remembers which agent sessions an issue has.
-	Vault Vault
+	Vault session.Vault
 	// Tokens are told of access that was taken away.
 	Tokens *Tokens
 	// Logger gets a line when the access to a workspace changes; nil discards.

@@ -18,6 +18,7 @@ import (
 	"ship/bot"
 	"ship/config"
 	"ship/session"
+	"ship/session/memory"
 )
 
 const (
@@ -42,7 +43,7 @@ func sign(secret string, body []byte) string {
 }
 
 // receiver is one with a vault of its own.
-func receiver(t testing.TB) *Receiver { return receiverOver(t, &MemoryVault{}) }
+func receiver(t testing.TB) *Receiver { return receiverOver(t, &memory.Vault{}) }
 
 func receiverOver(t testing.TB, v vault, changes ...func(*ReceiverConfig)) *Receiver {
 	t.Helper()

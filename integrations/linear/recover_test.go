@@ -26,7 +26,7 @@ import (
 type outage struct {
 	*lineartest.Server
 	t        *testing.T
-	vault    *MemoryVault
+	vault    *memory.Vault
 	store    *memory.Store
 	receiver *Receiver
 	recovery *Recovery
@@ -65,7 +65,7 @@ func newOutage(t *testing.T) *outage {
 			t.Error(v)
 		}
 	})
-	o := &outage{Server: server, t: t, vault: &MemoryVault{}, store: memory.New()}
+	o := &outage{Server: server, t: t, vault: &memory.Vault{}, store: memory.New()}
 	server.CreateTeam("ENG", "Engineering")
 	o.issue = server.CreateIssue(lineartest.Issue{Team: "ENG", Title: "Login test is flaky", Creator: "ada"})
 	o.recovery = o.gateway(GrantClient)
@@ -79,7 +79,7 @@ func newOutage(t *testing.T) *outage {
 func (o *outage) gateway(grant string) *Recovery {
 	o.t.Helper()
 	next := &http.Transport{DisableKeepAlives: true}
-	c := Config{Settings: Settings{APIURL: o.APIURL()}, Quota: &MemoryQuota{}, Transport: next}
+	c := Config{Settings: Settings{APIURL: o.APIURL()}, Quota: &memory.Quota{}, Transport: next}
 	tokens, err := NewTokens(TokensConfig{
 		ClientID: o.ClientID(), ClientSecret: config.NewSecret(o.ClientSecret()), TokenURL: o.TokenURL(), Grant: grant,
 		Vault: o.vault, Locker: o.vault, Transport: next,

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ship/session/memory"
 )
 
 // torn is a vault whose swaps are lost for a while.
@@ -36,7 +38,7 @@ func (v *torn) Swap(ctx context.Context, name string, version int64, value []byt
 func TestKeptBeforeUse(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
-	v := &torn{vault: &MemoryVault{}}
+	v := &torn{vault: &memory.Vault{}}
 	g := o.install(v)
 	first := o.token(g)
 	o.advance(23*time.Hour + time.Minute)
@@ -65,7 +67,7 @@ func TestGatewayDies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := newOAuth(t)
-			v := &torn{vault: &MemoryVault{}}
+			v := &torn{vault: &memory.Vault{}}
 			dies := o.install(v)
 			o.advance(25 * time.Hour)
 			v.tear(errors.New("the gateway died"))
@@ -114,7 +116,7 @@ func TestGatewayDies(t *testing.T) {
 // access token is still good.
 func TestOldTokenOutlivesRefusal(t *testing.T) {
 	t.Parallel()
-	o, v := newOAuth(t), &MemoryVault{}
+	o, v := newOAuth(t), &memory.Vault{}
 	g := o.install(v)
 	first := o.token(g)
 	o.refresh = map[string]time.Time{}
@@ -136,7 +138,7 @@ func TestOldTokenOutlivesRefusal(t *testing.T) {
 // TestAskerLeaves while Linear answers: what came is kept all the same.
 func TestAskerLeaves(t *testing.T) {
 	t.Parallel()
-	o, v := newOAuth(t), &MemoryVault{}
+	o, v := newOAuth(t), &memory.Vault{}
 	g := o.install(v)
 	o.advance(25 * time.Hour)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -154,7 +156,7 @@ func TestAskerLeaves(t *testing.T) {
 // TestWaiterLeaves: who waits for another's renewal can go.
 func TestWaiterLeaves(t *testing.T) {
 	t.Parallel()
-	o, v := newOAuth(t), &MemoryVault{}
+	o, v := newOAuth(t), &memory.Vault{}
 	g := o.gateway(v)
 	begun, done := make(chan struct{}), make(chan struct{})
 	o.answer = func(http.ResponseWriter, *http.Request) bool { close(begun); <-done; return false }
@@ -179,7 +181,7 @@ func TestWaiterLeaves(t *testing.T) {
 func TestTwoRenewAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
-	v := unlocked{&MemoryVault{}}
+	v := unlocked{&memory.Vault{}}
 	gateways := []*Tokens{o.install(v), o.gateway(v, installed)}
 	o.advance(25 * time.Hour)
 	var both sync.WaitGroup
@@ -203,7 +205,7 @@ func (unlocked) Lock(context.Context, string, string, time.Duration) (bool, erro
 func TestInstalledWhileRenewing(t *testing.T) {
 	t.Parallel()
 	for _, refused := range []bool{false, true} {
-		o, v := newOAuth(t), &MemoryVault{}
+		o, v := newOAuth(t), &memory.Vault{}
 		g := o.install(v)
 		grant, err := g.Exchange(t.Context(), "good2", "https://ship.example/linear")
 		if err != nil {

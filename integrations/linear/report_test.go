@@ -12,6 +12,7 @@ import (
 	ql "ship/graphql/linear"
 	"ship/integrations/linear/lineartest"
 	"ship/session"
+	"ship/session/memory"
 )
 
 // reported is a state after a report on it: what was shown is remembered.
@@ -239,10 +240,10 @@ func TestEndIsShownLater(t *testing.T) {
 		t.Errorf("shown %q of %q, %d requests", done.Shown, digest, s.requests())
 	}
 	s.Inject(lineartest.Limited("LinkPullRequest", time.Now()))
-	s.quota = &MemoryQuota{}
+	s.quota = &memory.Quota{}
 	s.performer = s.gateway(&http.Transport{DisableKeepAlives: true})
 	state = reported(state, s.do(s.job(session.Report, state)))
-	s.quota = &MemoryQuota{}
+	s.quota = &memory.Quota{}
 	s.performer = s.gateway(&http.Transport{DisableKeepAlives: true})
 	if done := s.do(s.job(session.Report, state)); done.Shown != digest {
 		t.Errorf("shown %q of %q", done.Shown, digest)

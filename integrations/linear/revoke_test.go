@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"ship/session/memory"
 )
 
 // revoke tells a gateway of a revocation.
@@ -105,7 +107,7 @@ func TestRevokedHome(t *testing.T) {
 func TestHeardBeforeAnyToken(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
-	g := o.gateway(&MemoryVault{})
+	g := o.gateway(&memory.Vault{})
 	o.revoke(g, o.now(), true)
 	if err := g.Heard(t.Context(), org, o.now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
@@ -135,7 +137,7 @@ func TestRevokedWhileRenewed(t *testing.T) {
 func TestRevokeRefuses(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
-	for _, g := range []*Tokens{o.gateway(&MemoryVault{}), o.gateway(&MemoryVault{}, installed)} {
+	for _, g := range []*Tokens{o.gateway(&memory.Vault{}), o.gateway(&memory.Vault{}, installed)} {
 		for _, odd := range []string{"", "a/b", "all_workspaces"} {
 			if _, err := g.Revoke(t.Context(), odd, now); !errors.Is(err, errKey) {
 				t.Errorf("%q: %v", odd, err)

@@ -9,6 +9,8 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"time"
+
+	"ship/session"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 
 // rolls tell which agent sessions an issue has, for webhooks that name the
 // issue only. What they keep is ids, and no secret.
-type rolls struct{ vault Vault }
+type rolls struct{ vault session.Vault }
 
 // entry is one agent session.
 type entry struct {
@@ -101,7 +103,7 @@ var errContended = errors.New("others kept changing it")
 
 // change replaces what is under a name by what alter makes of it: the same
 // leaves it alone, nothing removes it. alter may be called again.
-func change(ctx context.Context, v Vault, name string, ttl time.Duration, alter func(old []byte) ([]byte, error)) error {
+func change(ctx context.Context, v session.Vault, name string, ttl time.Duration, alter func(old []byte) ([]byte, error)) error {
 	for range changeTries {
 		old, version, err := v.Load(ctx, name)
 		if err != nil {

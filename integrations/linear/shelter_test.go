@@ -16,6 +16,7 @@ import (
 	"ship/bot"
 	"ship/config"
 	"ship/integrations/linear/lineartest"
+	"ship/session/memory"
 )
 
 const tokenKey = "0123456789abcdef0123456789abcdef-the-token-key"
@@ -69,13 +70,13 @@ func newShelter(t *testing.T) *shelter {
 		}
 		_ = stand.Close()
 	})
-	vault := &MemoryVault{}
+	vault := &memory.Vault{}
 	s.config = Config{
 		Settings: Settings{
 			ClientID: stand.ClientID(), ClientSecret: config.NewSecret(stand.ClientSecret()), WebhookSecret: config.NewSecrets("w"),
 			Grant: GrantCode, TokenKey: config.NewSecrets(tokenKey), APIURL: stand.APIURL(), TokenURL: stand.TokenURL(),
 		},
-		PublicURL: s.home.URL, Gate: &bot.Gate{}, Vault: vault, Locker: vault, Quota: &MemoryQuota{},
+		PublicURL: s.home.URL, Gate: &bot.Gate{}, Vault: vault, Locker: vault, Quota: &memory.Quota{},
 		Transport: &http.Transport{DisableKeepAlives: true}, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
 	}
 	for pattern, page := range s.pages() {

@@ -16,6 +16,7 @@ import (
 	"ship/integrations/linear/lineartest"
 	"ship/integrations/linear/lineartest/schema"
 	"ship/session"
+	"ship/session/memory"
 )
 
 // published is Linear's own schema, loaded once; nil where it is not to be had.
@@ -38,7 +39,7 @@ type stage struct {
 	*lineartest.Server
 	t         *testing.T
 	performer *Performer
-	quota     *MemoryQuota
+	quota     *memory.Quota
 	thread    thread
 	issue     string
 }
@@ -62,7 +63,7 @@ func newStage(t *testing.T, o lineartest.Options) *stage {
 			t.Error(v)
 		}
 	})
-	s := &stage{Server: server, t: t, quota: &MemoryQuota{}}
+	s := &stage{Server: server, t: t, quota: &memory.Quota{}}
 	s.performer = s.gateway(&http.Transport{DisableKeepAlives: true})
 	server.CreateTeam("ENG", "Engineering")
 	s.issue, s.thread = s.delegated()
@@ -84,7 +85,7 @@ func (s *stage) gateway(next http.RoundTripper) *Performer {
 		Quota:    s.quota, Transport: next,
 	}
 	settings := c.Tokens()
-	vault := &MemoryVault{}
+	vault := &memory.Vault{}
 	settings.Vault, settings.Locker, settings.Transport = vault, vault, next
 	tokens, err := NewTokens(settings)
 	if err != nil {
@@ -195,7 +196,7 @@ func (s *stage) requests() int {
 func (s *stage) drain(share float64) {
 	s.t.Helper()
 	left := [2]int64{int64(share * float64(limits[0])), int64(share * float64(limits[1]))}
-	if err := s.quota.Tell(s.t.Context(), s.thread.organization, limits, left, 0); err != nil {
+	if err := s.quota.Tell(s.t.Context(), s.thread.organization, session.Rate{Limit: limits, Left: left, Window: window}); err != nil {
 		s.t.Fatal(err)
 	}
 }

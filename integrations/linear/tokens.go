@@ -53,8 +53,8 @@ type TokensConfig struct {
 	Keys config.Secrets
 	// TokenURL hands out tokens; empty: DefaultTokenURL.
 	TokenURL string
-	Vault    Vault
-	Locker   Locker
+	Vault    session.Vault
+	Locker   session.Locker
 	// Transport carries the requests; nil: http.DefaultTransport.
 	Transport http.RoundTripper
 	// Logger gets a line when a token is renewed or cannot be.
@@ -82,8 +82,8 @@ type Tokens struct {
 	code   bool
 	prefix string
 	ring   keyring
-	vault  Vault
-	locker Locker
+	vault  session.Vault
+	locker session.Locker
 	log    *slog.Logger
 	now    func() time.Time
 

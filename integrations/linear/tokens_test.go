@@ -12,6 +12,7 @@ import (
 
 	"ship/config"
 	"ship/session"
+	"ship/session/memory"
 )
 
 // everyone asks for a token at once, through every gateway.
@@ -80,7 +81,7 @@ func TestClientGrant(t *testing.T) {
 func TestNewTokenRefused(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
-	g := o.gateway(&MemoryVault{})
+	g := o.gateway(&memory.Vault{})
 	for range 5 {
 		token, err := g.Token(t.Context(), org)
 		if err == nil {
@@ -144,7 +145,7 @@ func TestRefusals(t *testing.T) {
 				fmt.Fprint(w, tt.body)
 				return true
 			}
-			g := o.gateway(&MemoryVault{})
+			g := o.gateway(&memory.Vault{})
 			for range 3 {
 				_, err := g.Token(t.Context(), org)
 				if p := problemOf(t, err); p.Again != tt.again || tt.again && p.After != tt.after {
@@ -165,7 +166,7 @@ func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
 	o.Close()
-	_, err := o.gateway(&MemoryVault{}).Token(t.Context(), org)
+	_, err := o.gateway(&memory.Vault{}).Token(t.Context(), org)
 	if !problemOf(t, err).Again {
 		t.Errorf("got %v", err)
 	}
@@ -208,7 +209,7 @@ func TestRenewal(t *testing.T) {
 
 func TestWorkspacesAreApart(t *testing.T) {
 	t.Parallel()
-	o, v := newOAuth(t), &MemoryVault{}
+	o, v := newOAuth(t), &memory.Vault{}
 	g := o.install(v)
 	grant, err := g.Exchange(t.Context(), "good2", "https://ship.example/linear")
 	if err != nil {
@@ -245,7 +246,7 @@ func TestWorkspacesAreApart(t *testing.T) {
 func TestCodeIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	o := newOAuth(t)
-	g := o.install(&MemoryVault{})
+	g := o.install(&memory.Vault{})
 	_, err := g.Exchange(t.Context(), "good", "https://ship.example/linear")
 	if problemOf(t, err).Again {
 		t.Errorf("got %v", err)
@@ -256,7 +257,7 @@ func TestCodeIsGoodOnce(t *testing.T) {
 // key can be changed.
 func TestSealedAtRest(t *testing.T) {
 	t.Parallel()
-	o, v := newOAuth(t), &MemoryVault{}
+	o, v := newOAuth(t), &memory.Vault{}
 	old := o.install(v)
 	token := o.token(old)
 	raw, _, err := v.Load(t.Context(), "linear.app."+org)
@@ -284,7 +285,7 @@ func TestSealedAtRest(t *testing.T) {
 // fetched anew.
 func TestClientSecretChanged(t *testing.T) {
 	t.Parallel()
-	o, v := newOAuth(t), &MemoryVault{}
+	o, v := newOAuth(t), &memory.Vault{}
 	o.token(o.gateway(v))
 	other := o.gateway(v, func(c *TokensConfig) { c.Keys = config.NewSecrets("another key") })
 	if o.asked(); o.token(other) == "" || o.asked() != 1 {
@@ -294,7 +295,7 @@ func TestClientSecretChanged(t *testing.T) {
 
 func TestTokensRefuse(t *testing.T) {
 	t.Parallel()
-	good := TokensConfig{ClientID: "app", ClientSecret: config.NewSecret(clientSecret), Vault: &MemoryVault{}, Locker: &MemoryVault{}}
+	good := TokensConfig{ClientID: "app", ClientSecret: config.NewSecret(clientSecret), Vault: &memory.Vault{}, Locker: &memory.Vault{}}
 	if _, err := NewTokens(good); err != nil {
 		t.Error(err)
 	}

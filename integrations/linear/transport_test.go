@@ -13,6 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ship/session"
+	"ship/session/memory"
 )
 
 // api is Linear's API, with whatever answers.
@@ -22,14 +25,14 @@ type api struct {
 	seen     []string // token and body of each request
 	answer   http.HandlerFunc
 	governor *Governor
-	quota    *MemoryQuota
+	quota    listener
 	tokens   *Tokens
 	log      bytes.Buffer
 }
 
 func newAPI(t *testing.T, o *oauth, answer http.HandlerFunc) *api {
-	a := &api{answer: answer, quota: &MemoryQuota{}, tokens: o.gateway(&MemoryVault{})}
-	a.governor = NewGovernor(a.quota)
+	a := &api{answer: answer, tokens: o.gateway(&memory.Vault{})}
+	a.governor = NewGovernor(&a.quota)
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -82,8 +85,8 @@ func TestTransport(t *testing.T) {
 	if len(a.seen) != 1 || a.seen[0] != "Bearer access-1 query" {
 		t.Errorf("seen %q", a.seen)
 	}
-	if left := a.quota.accounts[org].buckets[0].left; left != 17 {
-		t.Errorf("%g are left", left)
+	if r := a.quota.rates; len(r) != 1 || r[0].Left[0] != 17 {
+		t.Errorf("learned %+v", r)
 	}
 }
 
@@ -163,7 +166,7 @@ func TestAnswersCount(t *testing.T) {
 		t.Error("nobody answered")
 	}
 	o.Close()
-	a.tokens = o.gateway(&MemoryVault{})
+	a.tokens = o.gateway(&memory.Vault{})
 	if _, _, err := a.post(t); !problemOf(t, err).Again {
 		t.Errorf("got %v", err)
 	}
@@ -174,10 +177,10 @@ type deaf struct{}
 
 var errDeaf = errors.New("quota is gone")
 
-func (deaf) Take(context.Context, string, [2]int64, [2]int64, float64) (time.Duration, error) {
+func (deaf) Take(context.Context, string, session.Allowance) (time.Duration, error) {
 	return 0, errDeaf
 }
-func (deaf) Tell(context.Context, string, [2]int64, [2]int64, time.Duration) error { return errDeaf }
+func (deaf) Tell(context.Context, string, session.Rate) error { return errDeaf }
 
 func TestAcquireWithoutQuota(t *testing.T) {
 	t.Parallel()

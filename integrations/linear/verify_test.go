@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ship/bot"
+	"ship/session/memory"
 )
 
 // shared finds what is kept beside the repository, and skips without it.
@@ -27,7 +28,7 @@ func shared(t testing.TB, path ...string) string {
 func TestReceiverRefusesToWorkWithoutSecret(t *testing.T) {
 	t.Parallel()
 	for _, secrets := range [][]string{nil, {}, {""}, {"good", " "}} {
-		if _, err := NewReceiver(ReceiverConfig{Secrets: secrets, Vault: &MemoryVault{}, Tokens: access(t, &MemoryVault{})}); err == nil {
+		if _, err := NewReceiver(ReceiverConfig{Secrets: secrets, Vault: &memory.Vault{}, Tokens: access(t, &memory.Vault{})}); err == nil {
 			t.Errorf("secrets %q were accepted", secrets)
 		}
 	}
@@ -89,7 +90,7 @@ func TestPublishedVectors(t *testing.T) {
 		}
 		seen++
 		r, err := NewReceiver(ReceiverConfig{
-			Secrets: []string{"another", v.Secret}, Vault: &MemoryVault{}, Tokens: access(t, &MemoryVault{}), Now: func() time.Time { return v.Sent },
+			Secrets: []string{"another", v.Secret}, Vault: &memory.Vault{}, Tokens: access(t, &memory.Vault{}), Now: func() time.Time { return v.Sent },
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -23,6 +23,14 @@ func TestStore(t *testing.T) {
 	sessiontest.RunStore(t, func(*testing.T) sessiontest.Stores { return memory.New() })
 }
 
+func TestVault(t *testing.T) {
+	sessiontest.RunVault(t, func(*testing.T) sessiontest.Vault { return &memory.Vault{} })
+}
+
+func TestQuota(t *testing.T) {
+	sessiontest.RunQuota(t, func(*testing.T) session.Quota { return &memory.Quota{} })
+}
+
 func asked(key string, keep time.Duration) session.Delivery {
 	return session.Delivery{
 		Session: "gh.1.1", Keys: []string{key}, Keep: keep,

@@ -168,7 +168,7 @@ func useEverything(t *testing.T, s *Store) {
 	if ok, err := s.Vault().Swap(ctx, "linear.app", 0, []byte("sealed"), time.Hour); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if _, err := s.Quota().Take(ctx, "linear.app", [2]int64{1, 1}, [2]int64{10, 10}, 0); err != nil {
+	if _, err := s.Quota().Take(ctx, "linear.app", session.Allowance{Need: [2]int64{1, 1}, Window: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if ok, err := s.Vault().Lock(ctx, "linear.app", "me", time.Hour); err != nil || !ok {

@@ -4,31 +4,33 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"ship/session"
 )
 
-// keepQuota is how long an account lives after its last use: longer than the
-// hour in which it is full again, and as good as new.
-const keepQuota = 2 * time.Hour
-
-// Quota shares out, over all gateways, what a platform lets one account do.
-// An account has two buckets, of requests and of points. A bucket holds what
-// may be done in an hour, and fills up at that rate.
+// Quota is a session.Quota.
+//
+// An account is kept for two windows after its last use: longer than it takes
+// until it is full again, and as good as new. The window is not kept with it, so
+// a release that knew only hours and this one can share an account whose window
+// is an hour: they read and write the same.
 type Quota struct{ store *Store }
+
+var _ session.Quota = (*Quota)(nil)
 
 // Quota returns the store's quota. It is as good as the store, and closes with
 // it.
 func (s *Store) Quota() *Quota { return &Quota{s} }
 
-// Take takes what is needed from both buckets if that leaves a share of each,
-// or tells how long to wait before asking again. limit counts for an account
-// that is new, until Tell knows better. When the answer was lost it may have been taken.
-func (q *Quota) Take(ctx context.Context, account string, need, limit [2]int64, share float64) (time.Duration, error) {
-	key, err := vaultKey("quota", account)
+// Take implements session.Quota. When the answer was lost it may have been
+// taken.
+func (q *Quota) Take(ctx context.Context, account string, a session.Allowance) (time.Duration, error) {
+	key, err := quotaKey(account, a.Window)
 	if err != nil {
 		return 0, err
 	}
 	res, err := q.store.run(ctx, takeScript, []string{key},
-		keepQuota.Milliseconds(), share, need[0], max(limit[0], 1), need[1], max(limit[1], 1))
+		a.Window.Milliseconds(), a.Share, a.Need[0], max(a.Limit[0], 1), a.Need[1], max(a.Limit[1], 1))
 	if err != nil {
 		return 0, fmt.Errorf("take from the quota of %s: %w", account, err)
 	}
@@ -39,18 +41,23 @@ func (q *Quota) Take(ctx context.Context, account string, need, limit [2]int64, 
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// Tell corrects the buckets by what the platform says: limits, zero for one it
-// did not name, and what is left. For the time of block nobody may take
-// anything.
-func (q *Quota) Tell(ctx context.Context, account string, limit, left [2]int64, block time.Duration) error {
-	key, err := vaultKey("quota", account)
+// Tell implements session.Quota.
+func (q *Quota) Tell(ctx context.Context, account string, r session.Rate) error {
+	key, err := quotaKey(account, r.Window)
 	if err != nil {
 		return err
 	}
 	_, err = q.store.run(ctx, tellScript, []string{key},
-		keepQuota.Milliseconds(), wholeMS(block), limit[0], left[0], limit[1], left[1])
+		r.Window.Milliseconds(), wholeMS(r.Block), r.Limit[0], r.Left[0], r.Limit[1], r.Left[1])
 	if err != nil {
 		return fmt.Errorf("tell the quota of %s: %w", account, err)
 	}
 	return nil
+}
+
+func quotaKey(account string, window time.Duration) (string, error) {
+	if window < time.Millisecond {
+		return "", session.ErrNoWindow
+	}
+	return vaultKey("quota", account)
 }

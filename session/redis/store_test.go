@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ship/session"
 	"ship/session/redis"
 	"ship/session/redis/redistest"
 	"ship/session/sessiontest"
@@ -14,6 +15,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestStore(t *testing.T) {
 	sessiontest.RunStore(t, func(t *testing.T) sessiontest.Stores { return open(t, redistest.Start(t)) })
+}
+
+func TestVault(t *testing.T) {
+	sessiontest.RunVault(t, func(t *testing.T) sessiontest.Vault { return open(t, redistest.Start(t)).Vault() })
+}
+
+func TestQuota(t *testing.T) {
+	sessiontest.RunQuota(t, func(t *testing.T) session.Quota { return open(t, redistest.Start(t)).Quota() })
 }
 
 // open returns a store on a server, closed at the test's end.

@@ -6,22 +6,28 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"ship/session"
 )
 
 // vaultName is what a value or a lock may be called. No braces: they would
 // choose another slot.
 var vaultName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,200}$`)
 
-// Vault keeps small values that all gateways share, and locks. What has to
-// stay secret is encrypted before it comes here.
+// Vault is a session.Vault and a session.Locker.
 type Vault struct{ store *Store }
+
+var (
+	_ session.Vault  = (*Vault)(nil)
+	_ session.Locker = (*Vault)(nil)
+)
 
 // Vault returns the store's vault. It is as good as the store, and closes with
 // it.
 func (s *Store) Vault() *Vault { return &Vault{s} }
 
-// Load returns the value under a name and its version; nil and 0 when there is
-// none.
+// Load implements session.Vault. Names are letters, digits, dot, dash and
+// underscore, for locks as well.
 func (v *Vault) Load(ctx context.Context, name string) (value []byte, version int64, err error) {
 	key, err := vaultKey("vault", name)
 	if err != nil {
@@ -42,9 +48,7 @@ func (v *Vault) Load(ctx context.Context, name string) (value []byte, version in
 	return []byte(data), version, nil
 }
 
-// Swap replaces a value if its version is still the one given, 0 for none, and
-// tells whether it did. Versions only rise. An empty value removes it; a ttl of
-// zero keeps it for good. Repeating a swap whose answer was lost: true.
+// Swap implements session.Vault.
 func (v *Vault) Swap(ctx context.Context, name string, version int64, value []byte, ttl time.Duration) (swapped bool, err error) {
 	key, err := vaultKey("vault", name)
 	if err != nil {
@@ -61,8 +65,7 @@ func (v *Vault) Swap(ctx context.Context, name string, version int64, value []by
 	return swapped, nil
 }
 
-// Lock takes a lock for a holder, or reports that another has it. The holder
-// may take it again, and has it for ttl from then.
+// Lock implements session.Locker.
 func (v *Vault) Lock(ctx context.Context, name, holder string, ttl time.Duration) (held bool, err error) {
 	key, err := vaultKey("lock", name)
 	if err != nil {
@@ -75,7 +78,7 @@ func (v *Vault) Lock(ctx context.Context, name, holder string, ttl time.Duration
 	return res == int64(1), nil
 }
 
-// Unlock gives a lock back. One that is another's stays.
+// Unlock implements session.Locker.
 func (v *Vault) Unlock(ctx context.Context, name, holder string) error {
 	key, err := vaultKey("lock", name)
 	if err != nil {

@@ -4,6 +4,8 @@
 //	func TestStore(t *testing.T) {
 //		sessiontest.RunStore(t, func(t *testing.T) sessiontest.Stores { return memory.New() })
 //	}
+//
+// RunVault and RunQuota are the same for what gateways share beside sessions.
 package sessiontest
 
 import (
@@ -129,15 +131,20 @@ func (s *suite) peek(id session.ID) session.Claim {
 	return c
 }
 
-// await polls, for a store's clock gives no signal.
 func (s *suite) await(what string, ok func() bool) {
 	s.Helper()
+	await(s.T, what, ok)
+}
+
+// await polls, for a store's clock gives no signal.
+func await(t *testing.T, what string, ok func() bool) {
+	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	s.Fatalf("waited %s for %s", patience, what)
+	t.Fatalf("waited %s for %s", patience, what)
 }
 
 // texts are the request texts of events, checked to be without gaps.

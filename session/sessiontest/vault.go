@@ -1,4 +1,4 @@
-package linear
+package sessiontest
 
 import (
 	"context"
@@ -9,40 +9,33 @@ import (
 	"testing"
 	"time"
 
-	"ship/session/redis"
-	"ship/session/redis/redistest"
+	"ship/session"
 )
 
-// vault is both of what Tokens needs.
-type vault interface {
-	Vault
-	Locker
+// Vault is what a store keeps for gateways beside sessions.
+type Vault interface {
+	session.Vault
+	session.Locker
 }
 
-func onRedis(t *testing.T) *redis.Store {
-	t.Helper()
-	s, err := redis.Open(t.Context(), redis.Options{URL: redistest.Start(t).URL()})
-	if err != nil {
-		t.Fatal(err)
+// RunVault runs the contract of a session.Vault and session.Locker. open is as
+// for RunStore.
+func RunVault(t *testing.T, open func(t *testing.T) Vault) {
+	for name, test := range map[string]func(*testing.T, Vault){
+		"swaps":         swaps,
+		"one swap wins": oneSwapWins,
+		"values expire": valuesExpire,
+		"locks":         locks,
+		"ends with ctx": vaultEnds,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, open(t))
+		})
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
 }
 
-// onBoth runs a test on every vault there is.
-func onBoth(t *testing.T, test func(*testing.T, vault)) {
-	t.Parallel()
-	t.Run("memory", func(t *testing.T) { t.Parallel(); test(t, &MemoryVault{}) })
-	t.Run("redis", func(t *testing.T) { t.Parallel(); test(t, onRedis(t).Vault()) })
-}
-
-func TestVault(t *testing.T) { onBoth(t, vaultContract) }
-
-func vaultContract(t *testing.T, v vault) {
+func swaps(t *testing.T, v Vault) {
 	is := func(want string) int64 {
 		t.Helper()
 		got, version, err := v.Load(t.Context(), "acme")
@@ -85,97 +78,79 @@ func vaultContract(t *testing.T, v vault) {
 	}
 }
 
-func TestVaultExpires(t *testing.T) {
-	onBoth(t, func(t *testing.T, v vault) {
-		if ok, err := v.Swap(t.Context(), "acme", 0, []byte("x"), 20*time.Millisecond); err != nil || !ok {
-			t.Fatal(ok, err)
-		}
-		await(t, func() bool {
-			got, version, err := v.Load(t.Context(), "acme")
-			return err == nil && got == nil && version == 0
-		})
-		if ok, err := v.Swap(t.Context(), "acme", 0, []byte("y"), time.Hour); err != nil || !ok {
-			t.Error(ok, err)
-		}
+func valuesExpire(t *testing.T, v Vault) {
+	if ok, err := v.Swap(t.Context(), "acme", 0, []byte("x"), 20*time.Millisecond); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	await(t, "the value to be gone", func() bool {
+		got, version, err := v.Load(t.Context(), "acme")
+		return err == nil && got == nil && version == 0
 	})
-}
-
-// await polls, for nothing tells of an expiry.
-func await(t *testing.T, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it did not come")
-		}
+	if ok, err := v.Swap(t.Context(), "acme", 0, []byte("y"), time.Hour); err != nil || !ok {
+		t.Error(ok, err)
 	}
 }
 
-// TestOneSwapWins: of many that build on the same version.
-func TestOneSwapWins(t *testing.T) {
-	onBoth(t, func(t *testing.T, v vault) {
-		var won atomic.Int32
-		var all sync.WaitGroup
-		for i := range 20 {
-			all.Go(func() {
-				ok, err := v.Swap(t.Context(), "acme", 0, fmt.Append(nil, i), 0)
-				if err != nil {
-					t.Error(err)
-				}
-				if ok {
-					won.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		if n := won.Load(); n != 1 {
-			t.Errorf("%d won", n)
-		}
-	})
-}
-
-func TestLocks(t *testing.T) {
-	onBoth(t, func(t *testing.T, v vault) {
-		lock := func(holder string, ttl time.Duration, want bool) {
-			t.Helper()
-			if got, err := v.Lock(t.Context(), "acme", holder, ttl); err != nil || got != want {
-				t.Fatalf("%s: %t, %v", holder, got, err)
+// oneSwapWins: of many that build on the same version.
+func oneSwapWins(t *testing.T, v Vault) {
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			ok, err := v.Swap(t.Context(), "acme", 0, fmt.Append(nil, i), 0)
+			if err != nil {
+				t.Error(err)
 			}
-		}
-		unlock := func(holder string) {
-			t.Helper()
-			if err := v.Unlock(t.Context(), "acme", holder); err != nil {
-				t.Fatal(err)
+			if ok {
+				won.Add(1)
 			}
-		}
-		unlock("me") // nothing to give back
-		lock("me", time.Hour, true)
-		lock("me", time.Hour, true)
-		lock("you", time.Hour, false)
-		unlock("you")
-		lock("you", time.Hour, false)
-		unlock("me")
-		lock("you", 20*time.Millisecond, true)
-		await(t, func() bool {
-			held, err := v.Lock(t.Context(), "acme", "me", time.Hour)
-			return err == nil && held
 		})
-		unlock("you")
-		lock("you", time.Hour, false)
-	})
+	}
+	all.Wait()
+	if n := won.Load(); n != 1 {
+		t.Errorf("%d won", n)
+	}
 }
 
-func TestVaultEndsWithContext(t *testing.T) {
-	onBoth(t, func(t *testing.T, v vault) {
-		gone := errors.New("gone")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(gone)
-		_, _, loaded := v.Load(ctx, "acme")
-		_, swapped := v.Swap(ctx, "acme", 0, []byte("x"), 0)
-		_, locked := v.Lock(ctx, "acme", "me", time.Hour)
-		for _, err := range []error{loaded, swapped, locked, v.Unlock(ctx, "acme", "me")} {
-			if !errors.Is(err, gone) && !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
+func locks(t *testing.T, v Vault) {
+	lock := func(holder string, ttl time.Duration, want bool) {
+		t.Helper()
+		if got, err := v.Lock(t.Context(), "acme", holder, ttl); err != nil || got != want {
+			t.Fatalf("%s: %t, %v", holder, got, err)
 		}
+	}
+	unlock := func(holder string) {
+		t.Helper()
+		if err := v.Unlock(t.Context(), "acme", holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unlock("me") // nothing to give back
+	lock("me", time.Hour, true)
+	lock("me", time.Hour, true)
+	lock("you", time.Hour, false)
+	unlock("you")
+	lock("you", time.Hour, false)
+	unlock("me")
+	lock("you", 20*time.Millisecond, true)
+	await(t, "the lock to lapse", func() bool {
+		held, err := v.Lock(t.Context(), "acme", "me", time.Hour)
+		return err == nil && held
 	})
+	unlock("you")
+	lock("you", time.Hour, false)
+}
+
+func vaultEnds(t *testing.T, v Vault) {
+	gone := errors.New("gone")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(gone)
+	_, _, loaded := v.Load(ctx, "acme")
+	_, swapped := v.Swap(ctx, "acme", 0, []byte("x"), 0)
+	_, locked := v.Lock(ctx, "acme", "me", time.Hour)
+	for _, err := range []error{loaded, swapped, locked, v.Unlock(ctx, "acme", "me")} {
+		if !errors.Is(err, gone) && !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	}
 }
