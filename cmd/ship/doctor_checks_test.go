@@ -177,7 +177,7 @@ func (w *ward) events(without string) []string {
 
 func (w *ward) date(ahead time.Duration, status int) {
 	at := time.Now().Add(-ahead).UTC().Format(http.TimeFormat)
-	w.host.Inject(githubtest.Fault{Route: "GET /app", Status: status, Header: http.Header{"Date": {at}}, Body: `{"slug":"ship"}`})
+	w.host.Inject(githubtest.Fault{On: "GET /app", Status: status, Header: http.Header{"Date": {at}}, Body: `{"slug":"ship"}`})
 }
 
 func (w *ward) redis(args ...string) {
@@ -308,16 +308,16 @@ func TestDoctorsFindings(t *testing.T) {
 			w.host.SetHook(githubtest.Hook{URL: w.settings.PublicURL + hookPath, ContentType: "json", Insecure: true})
 		}, []string{"warn", "without verifying its certificate"}},
 		{"github.webhook", "no public_url", func(w *ward) { w.settings.PublicURL = "" }, []string{"warn", "public_url is not set"}},
-		{"github.webhook", "broken", func(w *ward) { w.host.Inject(githubtest.Fault{Route: "GET /app/hook/config", Status: 502}) }, []string{"fail", "GitHub answered 502"}},
+		{"github.webhook", "broken", func(w *ward) { w.host.Inject(githubtest.Fault{On: "GET /app/hook/config", Status: 502}) }, []string{"fail", "GitHub answered 502"}},
 
 		{"github.installations", "suspended", func(w *ward) { w.host.Suspend("acme", true) }, []string{"ok ", "\nwarn", "acme: suspended"}},
 		{"github.installations", "not accepted", func(w *ward) { w.host.SetAppPermission("acme", "checks", "") }, []string{"ok ", "\nwarn", "acme: not granted checks: write"}},
 		{"github.installations", "no repository", func(w *ward) { w.host.Uninstall(rigRepo) }, []string{"ok ", "\nwarn", "acme: on no repository"}},
 		{"github.installations", "two", func(w *ward) { w.host.InstallationID("umbrella") }, []string{"ok ", "on 2 accounts", "acme: 1 repository", "umbrella: on no repository"}},
 		{"github.installations", "no token", func(w *ward) {
-			w.host.Inject(githubtest.Fault{Route: "POST /app/installations/{installation_id}/access_tokens", Status: 500})
+			w.host.Inject(githubtest.Fault{On: "POST /app/installations/{installation_id}/access_tokens", Status: 500})
 		}, []string{"ok ", "\nfail", "answered 500 when asked for a token"}},
-		{"github.installations", "broken", func(w *ward) { w.host.Inject(githubtest.Fault{Route: "GET /app/installations", Status: 500}) }, []string{"fail", "GitHub answered 500"}},
+		{"github.installations", "broken", func(w *ward) { w.host.Inject(githubtest.Fault{On: "GET /app/installations", Status: 500}) }, []string{"fail", "GitHub answered 500"}},
 
 		{"github.ping", "other secret", func(w *ward) { w.door.Store(w.front("another secret")) }, []string{"fail", "refuses the signature (401)"}},
 		{"github.ping", "second secret unknown", func(w *ward) {

@@ -62,7 +62,7 @@ func (w *linearWard) codes() {
 }
 
 func (w *linearWard) token(status int, body string) {
-	w.stand.Inject(lineartest.Fault{Operation: "token", Times: -1, Status: status, Body: body})
+	w.stand.Inject(lineartest.Fault{On: "token", Times: -1, Status: status, Body: body})
 }
 
 // TestDoctorsFindingsOfLinear: each thing that can be wrong, and the line that
@@ -85,7 +85,7 @@ func TestDoctorsFindingsOfLinear(t *testing.T) {
 			w.stand.Inject(lineartest.Failing("ReadViewer", 401, "AUTHENTICATION_ERROR", "no"))
 		}, []string{"fail", "linear answered 401 AUTHENTICATION_ERROR"}},
 		{"linear.app", "a person", func(w *linearWard) {
-			w.stand.Inject(lineartest.Fault{Operation: "ReadViewer", Status: 200, Body: `{"data":{"viewer":{"id":"a","name":"Ada","displayName":"ada","app":false},"organization":{"id":"o","name":"Acme","urlKey":"acme"}}}`})
+			w.stand.Inject(lineartest.Fault{On: "ReadViewer", Status: 200, Body: `{"data":{"viewer":{"id":"a","name":"Ada","displayName":"ada","app":false},"organization":{"id":"o","name":"Acme","urlKey":"acme"}}}`})
 		}, []string{"fail", "for a person, ada"}},
 		{"linear.app", "installed by admins", (*linearWard).codes, []string{"ok ", "Linear knows the app"}},
 		{"linear.app", "installed by admins, wrong secret", func(w *linearWard) { w.codes(); w.stand.RotateSecret() }, []string{"fail", "(401)"}},

@@ -57,7 +57,7 @@ func faulty(kind githubtest.Fault, places []place) []githubtest.Fault {
 	var all []githubtest.Fault
 	for _, p := range places {
 		f := kind
-		f.Route, f.Skip = p.route, p.peace
+		f.On, f.Skip = p.route, p.peace
 		all = append(all, f)
 	}
 	return all
@@ -88,8 +88,8 @@ func tour(t *testing.T, faults []githubtest.Fault) string {
 	r.deliver(r.says(n, "/ship"))
 	r.endedTurns(3, patience)
 	for _, f := range faults {
-		if n := r.host.Calls(f.Route); n <= f.Skip {
-			t.Errorf("%s was asked for %d times, so nothing struck it", f.Route, n)
+		if n := r.host.Calls(f.On); n <= f.Skip {
+			t.Errorf("%s was asked for %d times, so nothing struck it", f.On, n)
 		}
 	}
 	r.stop()
@@ -133,7 +133,7 @@ func TestGitHubHangs(t *testing.T) {
 		t.Run(strings.ReplaceAll(what, "/", " "), func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, rigOptions{})
-			r.host.Inject(githubtest.Fault{Route: "POST " + apiRepo + "/" + what, Hang: true})
+			r.host.Inject(githubtest.Fault{On: "POST " + apiRepo + "/" + what, Hang: true})
 			r.start()
 			r.deliver(r.says(r.issue, "/ship fix the widgets"))
 			r.endedTurns(1, patience)

@@ -84,8 +84,8 @@ func linearTour(t *testing.T, faults []lineartest.Fault) string {
 	}
 	r.settled(id, 4, 2*time.Minute)
 	for _, f := range faults {
-		if n := r.linear.Calls(f.Operation); n <= f.Skip {
-			t.Errorf("%s was asked for %d times, so nothing struck it", f.Operation, n)
+		if n := r.linear.Calls(f.On); n <= f.Skip {
+			t.Errorf("%s was asked for %d times, so nothing struck it", f.On, n)
 		}
 	}
 	if n := r.asked(); n > 120 {
@@ -108,7 +108,7 @@ func TestFaultsOfLinear(t *testing.T) {
 	every := func(kinds ...lineartest.Fault) (all []lineartest.Fault) {
 		for i, name := range linearOperations() {
 			f := kinds[i%len(kinds)]
-			f.Operation = name
+			f.On = name
 			all = append(all, f)
 		}
 		return all
@@ -204,7 +204,7 @@ func TestLinearToken(t *testing.T) {
 	r := newLinearRig(t, linearOptions{})
 	r.start()
 	id := r.slowly("TAKING 3s")
-	r.linear.Inject(lineartest.Fault{Operation: "token", Status: http.StatusServiceUnavailable, Times: 2})
+	r.linear.Inject(lineartest.Fault{On: "token", Status: http.StatusServiceUnavailable, Times: 2})
 	r.linear.ExpireTokens()
 	r.settled(id, 1, time.Minute)
 	if n := r.linear.Calls("token"); n > 5 {
@@ -259,7 +259,7 @@ func TestLinearKilledInAQuestion(t *testing.T) {
 	r.settled(id, 1, time.Minute)
 	r.kill()
 	asked, dead := make(chan struct{}), make(chan struct{})
-	r.linear.Inject(lineartest.Fault{Operation: "ReadIssue", Do: func(*http.Request) { close(asked); <-dead }})
+	r.linear.Inject(lineartest.Fault{On: "ReadIssue", Do: func(*http.Request) { close(asked); <-dead }})
 	choice := r.linear.Prompt(id, "ada", rigRepo)
 	r.start()
 	r.tell(choice)
@@ -300,7 +300,7 @@ func TestLinearHangs(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			r := newLinearRig(t, linearOptions{})
-			r.linear.Inject(lineartest.Fault{Operation: what, Hang: true})
+			r.linear.Inject(lineartest.Fault{On: what, Hang: true})
 			r.start()
 			id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship PLAN SLOWLY"})
 			r.tell(d)

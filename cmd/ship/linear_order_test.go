@@ -94,7 +94,7 @@ func (r *linearRig) frozenPair(match func(session.State) bool) (b *linearRig, ar
 	r.t.Helper()
 	var first atomic.Bool
 	sent, held, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	r.linear.Inject(lineartest.Fault{Operation: "CreateActivity", Times: -1, Do: func(*http.Request) {
+	r.linear.Inject(lineartest.Fault{On: "CreateActivity", Times: -1, Do: func(*http.Request) {
 		if all := r.states(); len(all) == 1 && match(all[0]) && first.CompareAndSwap(false, true) {
 			defer close(done)
 			close(sent)

@@ -223,9 +223,9 @@ func TestSetupLinearIsRefused(t *testing.T) {
 	}{
 		"wrong secret": {func(d *linearDesk) { d.stand.RotateSecret() }, "", "compare both with the app's page"},
 		"no credentials": {func(d *linearDesk) {
-			d.stand.Inject(lineartest.Fault{Operation: "token", Status: 400, Body: `{"error":"unauthorized_client"}`})
+			d.stand.Inject(lineartest.Fault{On: "token", Status: 400, Body: `{"error":"unauthorized_client"}`})
 		}, "", "turn on Client credentials"},
-		"no viewer":       {func(d *linearDesk) { d.stand.Inject(lineartest.Fault{Operation: "ReadViewer", Status: 503}) }, "", "linear answered 503"},
+		"no viewer":       {func(d *linearDesk) { d.stand.Inject(lineartest.Fault{On: "ReadViewer", Status: 503}) }, "", "linear answered 503"},
 		"nobody there":    {func(d *linearDesk) { d.o.tokenURL = "http://127.0.0.1:1/oauth/token" }, "", "cannot be reached"},
 		"nothing typed":   {func(*linearDesk) {}, "\n", "the client ID is missing"},
 		"half typed":      {func(*linearDesk) {}, "app\nsecret", "the webhook signing secret is missing"},

@@ -216,7 +216,7 @@ func TestSetupRefusesStrangers(t *testing.T) {
 func TestSetupSurvivesGitHubsHiccup(t *testing.T) {
 	t.Parallel()
 	r := startSetup(t, nil)
-	r.host.Inject(githubtest.Fault{Route: "POST /app-manifests/{code}/conversions", Status: http.StatusBadGateway})
+	r.host.Inject(githubtest.Fault{On: "POST /app-manifests/{code}/conversions", Status: http.StatusBadGateway})
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.PostForm(r.form(client))
 	if err != nil {

@@ -104,7 +104,7 @@ func TestFrozenInAPush(t *testing.T) {
 	a := newRig(t, rigOptions{})
 	pr := a.draft().Number
 	sent, held := make(chan struct{}), make(chan struct{})
-	a.host.Inject(githubtest.Fault{Route: "GIT receive-pack", Skip: 1, Do: func(*http.Request) { close(sent); <-held }})
+	a.host.Inject(githubtest.Fault{On: "GIT receive-pack", Skip: 1, Do: func(*http.Request) { close(sent); <-held }})
 	b := a.twin()
 	a.start()
 	a.deliver(a.says(pr, "/ship turn"))
@@ -161,7 +161,7 @@ func TestLateTwins(t *testing.T) {
 			a := newRig(t, rigOptions{})
 			pr := a.draft().Number
 			sent, held := make(chan struct{}), make(chan struct{})
-			a.host.Inject(githubtest.Fault{Route: "POST " + apiRepo + "/" + what, Do: func(*http.Request) { close(sent); <-held }})
+			a.host.Inject(githubtest.Fault{On: "POST " + apiRepo + "/" + what, Do: func(*http.Request) { close(sent); <-held }})
 			b := a.twin()
 			a.start()
 			a.deliver(a.says(pr, "/ship turn"))

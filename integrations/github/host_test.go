@@ -69,7 +69,7 @@ func TestRepositoryInTrouble(t *testing.T) {
 	t.Parallel()
 	for _, route := range []string{"GET /repos/{owner}/{repo}/installation", "GET /repos/{owner}/{repo}"} {
 		w := newWorld(t)
-		w.Inject(githubtest.Fault{Route: route, Status: 502})
+		w.Inject(githubtest.Fault{On: route, Status: 502})
 		_, _, err := w.Repository(t.Context(), widgets)
 		if p := problem(t, err); !p.Again {
 			t.Errorf("%s: %+v", route, p)
@@ -93,7 +93,7 @@ func TestHasBranch(t *testing.T) {
 	}
 	// GitHub forwards from a branch's old name, which git does not.
 	w.Inject(githubtest.Fault{
-		Route: "GET /repos/{owner}/{repo}/branches/{branch...}", Status: http.StatusMovedPermanently,
+		On: "GET /repos/{owner}/{repo}/branches/{branch...}", Status: http.StatusMovedPermanently,
 		Header: http.Header{"Location": {w.APIURL() + "/repos/acme/widgets/branches/main"}}, Body: `{"message":"Moved Permanently"}`,
 	})
 	if got, err := w.HasBranch(t.Context(), w.repo().session(), "master"); err != nil || got {
@@ -140,7 +140,7 @@ func TestMay(t *testing.T) {
 func TestMayInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.Inject(githubtest.Fault{Route: permissionRoute, Status: 503})
+	w.Inject(githubtest.Fault{On: permissionRoute, Status: 503})
 	_, _, err := w.May(t.Context(), w.repo().session(), "alice")
 	if p := problem(t, err); !p.Again {
 		t.Errorf("%+v", p)
@@ -193,7 +193,7 @@ func TestRepositoriesOfManyPages(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	page := func(n int, next bool, repos ...string) githubtest.Fault {
-		f := githubtest.Fault{Route: installationRoute, Status: 200, Header: http.Header{}}
+		f := githubtest.Fault{On: installationRoute, Status: 200, Header: http.Header{}}
 		f.Body = fmt.Sprintf(`{"total_count":%d,"repositories":[%s]}`, n, strings.Join(repos, ","))
 		if next {
 			f.Header.Set("Link", fmt.Sprintf(`<%s/installation/repositories?page=2>; rel="next"`, w.APIURL()))
@@ -217,7 +217,7 @@ func TestRepositoriesCostLittle(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must(w.CreateRepo("umbrella/labs", map[string]string{"x": "y"}))
-	endless := githubtest.Fault{Route: installationRoute, Status: 200, Times: -1, Header: http.Header{}}
+	endless := githubtest.Fault{On: installationRoute, Status: 200, Times: -1, Header: http.Header{}}
 	endless.Header.Set("Link", fmt.Sprintf(`<%s/installation/repositories?page=2>; rel="next"`, w.APIURL()))
 	endless.Body = `{"total_count":9999,"repositories":[{"name":"x","full_name":"acme/x","owner":{"login":"acme"}}]}`
 	w.Inject(endless)
@@ -235,7 +235,7 @@ func TestRepositoriesInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.must(w.CreateRepo("umbrella/labs", map[string]string{"x": "y"}))
-	w.Inject(githubtest.Fault{Route: installationRoute, Status: 500})
+	w.Inject(githubtest.Fault{On: installationRoute, Status: 500})
 	got, err := w.Repositories(t.Context(), 9)
 	if err != nil || len(got) != 1 {
 		t.Errorf("one fails: %q, %v", got, err)
@@ -244,16 +244,16 @@ func TestRepositoriesInTrouble(t *testing.T) {
 		t.Errorf("afterwards: %q, %v", got, err)
 	}
 	other := newWorld(t)
-	other.Inject(githubtest.Fault{Route: installationRoute, Status: 500})
+	other.Inject(githubtest.Fault{On: installationRoute, Status: 500})
 	_, err = other.Repositories(t.Context(), 9)
 	if p := problem(t, err); !p.Again {
 		t.Errorf("all fail: %+v", p)
 	}
-	other.Inject(githubtest.Fault{Route: "GET /app/installations", Status: 401, Body: `{"message":"Bad credentials"}`})
+	other.Inject(githubtest.Fault{On: "GET /app/installations", Status: 401, Body: `{"message":"Bad credentials"}`})
 	_, err = other.Repositories(t.Context(), 9)
 	problem(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	other.Inject(githubtest.Fault{Route: installationRoute, Hang: true, Do: func(*http.Request) { cancel(session.ErrShutdown) }})
+	other.Inject(githubtest.Fault{On: installationRoute, Hang: true, Do: func(*http.Request) { cancel(session.ErrShutdown) }})
 	if _, err := other.Repositories(ctx, 9); !errors.Is(err, session.ErrShutdown) {
 		t.Errorf("cancelled: %v", err)
 	}

@@ -82,7 +82,7 @@ func TestInspectorIsRefused(t *testing.T) {
 		t.Errorf("another app: %v at %s", err, at)
 	}
 	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	w.Inject(githubtest.Fault{Route: "GET /app", Status: 502, Header: http.Header{"Date": {then.Format(http.TimeFormat)}}})
+	w.Inject(githubtest.Fault{On: "GET /app", Status: 502, Header: http.Header{"Date": {then.Format(http.TimeFormat)}}})
 	if _, at, err := w.inspector(nil).About(t.Context()); err == nil || errors.Is(err, ErrKey) || !at.Equal(then) {
 		t.Errorf("broken: %v at %s", err, at)
 	}

@@ -140,16 +140,16 @@ func TestLoginInTrouble(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.SetEmail("carol", "carol@example.com", true)
-	w.Inject(githubtest.Fault{Route: commitsRoute, Status: 409, Body: `{"message":"Git Repository is empty."}`})
+	w.Inject(githubtest.Fault{On: commitsRoute, Status: 409, Body: `{"message":"Git Repository is empty."}`})
 	if got := w.login("carol@example.com"); got != "carol" {
 		t.Errorf("an empty repository: %q", got)
 	}
-	w.Inject(githubtest.Fault{Route: searchRoute, Status: 422, Body: `{"message":"Validation Failed"}`})
+	w.Inject(githubtest.Fault{On: searchRoute, Status: 422, Body: `{"message":"Validation Failed"}`})
 	if got := w.login("other@example.com"); got != "" {
 		t.Errorf("a search that is refused: %q", got)
 	}
 	for _, route := range []string{commitsRoute, searchRoute} {
-		w.Inject(githubtest.Fault{Route: route, Status: 502})
+		w.Inject(githubtest.Fault{On: route, Status: 502})
 		_, err := w.Login(t.Context(), w.repo().session(), "late@example.com")
 		if p := problem(t, err); !p.Again {
 			t.Errorf("%s: %+v", route, p)
@@ -176,7 +176,7 @@ func TestLoginKeepsAddressesToItself(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, route := range []string{commitsRoute, searchRoute} {
-		w.Inject(githubtest.Fault{Route: route, Status: 500, Body: `{"message":"oops"}`})
+		w.Inject(githubtest.Fault{On: route, Status: 500, Body: `{"message":"oops"}`})
 		_, err := w.Login(t.Context(), w.repo().session(), "private@example.com")
 		if err == nil || strings.Contains(err.Error(), "private") {
 			t.Errorf("%s: %v", route, err)

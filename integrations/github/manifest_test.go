@@ -157,7 +157,7 @@ func TestConvert(t *testing.T) {
 	}
 	code := back.Get("code")
 	const route = "POST /app-manifests/{code}/conversions"
-	w.Inject(githubtest.Fault{Route: route, Status: 502})
+	w.Inject(githubtest.Fault{On: route, Status: 502})
 	if _, err := r.Convert(t.Context(), code); err == nil || strings.Contains(err.Error(), code) {
 		t.Errorf("an answer 502: %v", err)
 	}

@@ -86,7 +86,7 @@ func TestTwice(t *testing.T) {
 				job := tt.job(s)
 				if fault != nil {
 					f := *fault
-					f.Route = tt.route
+					f.On = tt.route
 					s.Inject(f)
 				}
 				s.untilDone(job)
@@ -250,7 +250,7 @@ func TestCauseOfACancelledContext(t *testing.T) {
 	s := newScene(t)
 	const route = "POST /repos/{owner}/{repo}/issues/{number}/comments"
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.Inject(githubtest.Fault{Route: route, Hang: true, Do: func(*http.Request) { cancel(session.ErrShutdown) }})
+	s.Inject(githubtest.Fault{On: route, Hang: true, Do: func(*http.Request) { cancel(session.ErrShutdown) }})
 	if _, err := s.Perform(ctx, s.say()); !errors.Is(err, session.ErrShutdown) {
 		t.Errorf("got %v", err)
 	}

@@ -16,7 +16,7 @@ const createComment = "POST /repos/{owner}/{repo}/issues/{number}/comments"
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, message string, header http.Header) githubtest.Fault {
-		return githubtest.Fault{Route: createComment, Status: status, Body: `{"message":"` + message + `"}`, Header: header}
+		return githubtest.Fault{On: createComment, Status: status, Body: `{"message":"` + message + `"}`, Header: header}
 	}
 	tests := []struct {
 		name     string
@@ -40,9 +40,9 @@ func TestProblems(t *testing.T) {
 			again: true, min: time.Minute, max: time.Minute, say: "slow down"},
 		{name: "500", arrange: func(s *scene) { s.Inject(answer(500, "Server Error", nil)) }, again: true, say: "could not be reached"},
 		{name: "502 with HTML", arrange: func(s *scene) {
-			s.Inject(githubtest.Fault{Route: createComment, Status: 502, Body: "<html>Unicorn</html>"})
+			s.Inject(githubtest.Fault{On: createComment, Status: 502, Body: "<html>Unicorn</html>"})
 		}, again: true, say: "could not be reached"},
-		{name: "connection lost", arrange: func(s *scene) { s.Inject(githubtest.Fault{Route: createComment, Lost: true}) }, again: true, say: "could not be reached"},
+		{name: "connection lost", arrange: func(s *scene) { s.Inject(githubtest.Fault{On: createComment, Lost: true}) }, again: true, say: "could not be reached"},
 		{name: "token revoked", arrange: func(s *scene) { s.perform(s.report()); s.ExpireTokens() }, again: true, say: "token"},
 		{name: "permission missing", arrange: func(s *scene) {
 			s.SetAppPermission("acme", "issues", "read")
@@ -51,13 +51,13 @@ func TestProblems(t *testing.T) {
 		{name: "uninstalled", arrange: func(s *scene) { s.Uninstall(widgets) }, say: "installed on this repository"},
 		{name: "suspended", arrange: func(s *scene) { s.Suspend("acme", true) }, say: "suspended"},
 		{name: "installation gone", arrange: func(s *scene) {
-			s.Inject(githubtest.Fault{Route: "POST /app/installations/{installation_id}/access_tokens", Status: 404, Body: `{"message":"Not Found"}`})
+			s.Inject(githubtest.Fault{On: "POST /app/installations/{installation_id}/access_tokens", Status: 404, Body: `{"message":"Not Found"}`})
 		}, say: "Install the GitHub App"},
 		{name: "token limited", arrange: func(s *scene) {
 			s.Inject(githubtest.SecondaryLimit("POST /app/installations/{installation_id}/access_tokens", 9*time.Second))
 		}, again: true, min: 9 * time.Second, max: 9 * time.Second, say: "slow down"},
 		{name: "token server error", arrange: func(s *scene) {
-			s.Inject(githubtest.Fault{Route: "POST /app/installations/{installation_id}/access_tokens", Status: 503})
+			s.Inject(githubtest.Fault{On: "POST /app/installations/{installation_id}/access_tokens", Status: 503})
 		}, again: true, say: "could not be reached"},
 		{name: "locked", arrange: func(s *scene) { s.Inject(answer(403, "Unable to create comment because issue is locked.", nil)) }, say: "issue is locked"},
 		{name: "refused", arrange: func(s *scene) { s.Inject(answer(422, "Validation `Failed` <!-- @x", nil)) }, say: "Validation Failed !-- x"},
@@ -114,7 +114,7 @@ func TestTimeout(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.perform(s.say())
-	s.Inject(githubtest.Fault{Route: createComment, Hang: true})
+	s.Inject(githubtest.Fault{On: createComment, Hang: true})
 	quick := s.Performer.app.config
 	quick.Transport = transport{next: s.transport, logger: quick.Logger, timeout: 50 * time.Millisecond}
 	app, err := newApp(quick)
@@ -136,7 +136,7 @@ func TestGraphQLLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			f.Route = "POST /graphql"
+			f.On = "POST /graphql"
 			s.Inject(f)
 			_, err := s.Perform(t.Context(), s.markReady())
 			var p *session.Problem
@@ -154,7 +154,7 @@ func TestGraphQLRefusals(t *testing.T) {
 		"Pull request is in `clean` status":                false,
 	} {
 		s := newScene(t)
-		s.Inject(githubtest.Fault{Route: "POST /graphql", Status: 200, Body: `{"data":null,"errors":[{"message":"` + message + `"}]}`})
+		s.Inject(githubtest.Fault{On: "POST /graphql", Status: 200, Body: `{"data":null,"errors":[{"message":"` + message + `"}]}`})
 		_, err := s.Perform(t.Context(), s.markReady())
 		var p *session.Problem
 		if !errors.As(err, &p) || p.Again != again || strings.Contains(p.Say, "`clean`") {

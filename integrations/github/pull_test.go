@@ -39,7 +39,7 @@ func TestOpenWithoutDrafts(t *testing.T) {
 func TestOpenRace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.Inject(githubtest.Fault{Route: "POST /repos/{owner}/{repo}/pulls", Do: func(*http.Request) {
+	s.Inject(githubtest.Fault{On: "POST /repos/{owner}/{repo}/pulls", Do: func(*http.Request) {
 		s.CreatePull(widgets, githubtest.Pull{User: s.BotLogin(), Title: "By another", Head: s.state.Branch})
 	}})
 	if pr := s.perform(s.open()).PR; pr == nil || len(s.PullRequests(widgets)) != 2 {

@@ -140,7 +140,7 @@ func TestWithdraw(t *testing.T) {
 		}
 	}
 	// Who it was does not matter enough to fail.
-	d.Inject(lineartest.Fault{Operation: "ReadUsers", Status: 500, Times: -1})
+	d.Inject(lineartest.Fault{On: "ReadUsers", Status: 500, Times: -1})
 	r.Ref = ""
 	if a := d.admit(r); a.Void || a.By.Login == "" || strings.Contains(a.By.Login, r.By.Login) {
 		t.Errorf("unknown: %+v", a)
@@ -215,8 +215,8 @@ func TestAdmitFails(t *testing.T) {
 		host        error
 		again, gone bool
 	}{
-		"linear away":   {fault: lineartest.Fault{Operation: "ReadIssue", Status: 502}, again: true},
-		"lost answer":   {fault: lineartest.Fault{Operation: "ReadIssue", Lost: true}, again: true},
+		"linear away":   {fault: lineartest.Fault{On: "ReadIssue", Status: 502}, again: true},
+		"lost answer":   {fault: lineartest.Fault{On: "ReadIssue", Lost: true}, again: true},
 		"issue gone":    {fault: lineartest.Failing("ReadIssue", 200, "INPUT_ERROR", "Entity not found: Issue"), gone: true},
 		"code host off": {host: &session.Problem{Say: "GitHub is away.", Err: errors.New("away"), Again: true}, again: true},
 	} {
@@ -225,7 +225,7 @@ func TestAdmitFails(t *testing.T) {
 			d := newDesk(t)
 			d.gate.Routes.Default = "acme/widgets"
 			d.host.broken = test.host
-			if test.fault.Operation != "" {
+			if test.fault.On != "" {
 				d.Inject(test.fault)
 			}
 			_, hook := d.Delegate(d.issue, "ada")

@@ -132,15 +132,15 @@ func TestCareWithoutRight(t *testing.T) {
 		t.Errorf("%+v\n%s", got, d.log.String())
 	}
 	for _, fault := range []lineartest.Fault{
-		{Operation: "ReadIssue", Status: 502},
-		{Operation: "ReadStartedStates", Status: 502},
-		{Operation: "MoveIssue", Lost: true},
+		{On: "ReadIssue", Status: 502},
+		{On: "ReadStartedStates", Status: 502},
+		{On: "MoveIssue", Lost: true},
 	} {
 		d.Inject(fault)
 		err := d.begin()
 		var p *session.Problem
 		if !errors.As(err, &p) || !p.Again {
-			t.Errorf("%s: %v", fault.Operation, err)
+			t.Errorf("%s: %v", fault.On, err)
 		}
 	}
 	if err := d.begin(); err != nil || d.Issue(d.issue).State != "In Progress" || d.Calls("MoveIssue") != 2 {

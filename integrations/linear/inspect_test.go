@@ -59,11 +59,11 @@ func TestInspectorIsRefused(t *testing.T) {
 	}{
 		"wrong secret": {func(_ *lineartest.Server, s *Settings) { s.ClientSecret = config.NewSecret("hunter2") }, ErrCredentials, "401"},
 		"not enabled": {func(s *lineartest.Server, _ *Settings) {
-			s.Inject(lineartest.Fault{Operation: "token", Times: -1, Status: 400, Body: `{"error":"unauthorized_client","error_description":"hunter2"}`})
+			s.Inject(lineartest.Fault{On: "token", Times: -1, Status: 400, Body: `{"error":"unauthorized_client","error_description":"hunter2"}`})
 		}, ErrNotGranted, "unauthorized_client"},
 		"nobody there": {func(_ *lineartest.Server, s *Settings) { s.TokenURL = "http://127.0.0.1:1/oauth/token" }, nil, "cannot be reached"},
 		"down": {func(s *lineartest.Server, _ *Settings) {
-			s.Inject(lineartest.Fault{Operation: "token", Times: -1, Status: 503})
+			s.Inject(lineartest.Fault{On: "token", Times: -1, Status: 503})
 		}, nil, "503"},
 	} {
 		t.Run(name, func(t *testing.T) {

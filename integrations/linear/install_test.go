@@ -127,11 +127,11 @@ func TestCallbackRefuses(t *testing.T) {
 		"a huge code":  {"nobody agreed", 403, changing("code", strings.Repeat("x", maxCode+1))},
 		"a wrong code": {"does not take this code", 403, changing("code", "guess")},
 		"Linear down": {"Something went wrong", 502, func(s *shelter, b *http.Client, back *url.URL) (*http.Client, string) {
-			s.Inject(lineartest.Fault{Operation: "token", Status: 503})
+			s.Inject(lineartest.Fault{On: "token", Status: 503})
 			return b, back.String()
 		}},
 		"no viewer": {"did not say which workspace", 502, func(s *shelter, b *http.Client, back *url.URL) (*http.Client, string) {
-			s.Inject(lineartest.Fault{Operation: "ReadViewer", Status: 500})
+			s.Inject(lineartest.Fault{On: "ReadViewer", Status: 500})
 			return b, back.String()
 		}},
 		"a secret that was rotated": {"Something went wrong", 502, func(s *shelter, b *http.Client, back *url.URL) (*http.Client, string) {

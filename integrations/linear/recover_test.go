@@ -300,7 +300,7 @@ func TestRecoverPassesOver(t *testing.T) {
 		o.Delegate(o.issue, "ada")
 	}
 	before := o.Calls("ReadActivities")
-	o.Inject(lineartest.Fault{Operation: "ReadActivities", Status: http.StatusServiceUnavailable})
+	o.Inject(lineartest.Fault{On: "ReadActivities", Status: http.StatusServiceUnavailable})
 	if found, err := o.recovery.Recover(t.Context(), since); err == nil || found != 0 || o.Calls("ReadActivities") != before+1 {
 		t.Errorf("found %d by %d calls, %v", found, o.Calls("ReadActivities")-before, err)
 	}
@@ -368,7 +368,7 @@ func TestRecoverEnds(t *testing.T) {
 	o := newOutage(t)
 	gone := errors.New("gone")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	o.Inject(lineartest.Fault{Operation: "ReadSessions", Hang: true, Do: func(*http.Request) { cancel(gone) }})
+	o.Inject(lineartest.Fault{On: "ReadSessions", Hang: true, Do: func(*http.Request) { cancel(gone) }})
 	if _, err := o.recovery.Recover(ctx, now); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}

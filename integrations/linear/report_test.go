@@ -138,7 +138,7 @@ func TestReportOnce(t *testing.T) {
 			s := newStage(t, lineartest.Options{})
 			state := s.working()
 			state.PR = &session.PullRequest{Number: 7, URL: "https://github.com/acme/widgets/pull/7"}
-			s.Inject(lineartest.Fault{Operation: operation, Lost: true})
+			s.Inject(lineartest.Fault{On: operation, Lost: true})
 			j := s.job(session.Report, state)
 			if p := s.fails(j); !p.Again || p.Gone {
 				t.Errorf("problem %+v", p)

@@ -97,7 +97,7 @@ func TestQuestion(t *testing.T) {
 func TestQuestionUnranked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.Inject(lineartest.Fault{Operation: "SuggestRepositories", Status: 500, Times: -1})
+	d.Inject(lineartest.Fault{On: "SuggestRepositories", Status: 500, Times: -1})
 	_, hook := d.Delegate(d.issue, "ada")
 	a := d.admit(d.request(hook))
 	if a.Question == nil || len(a.Question.Choices) != 2 || !strings.Contains(d.log.String(), "did not rank") {

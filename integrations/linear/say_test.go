@@ -130,7 +130,7 @@ func TestSpeechOnce(t *testing.T) {
 				s := newStage(t, lineartest.Options{InputStatus: status})
 				j := tt.job(s)
 				for _, operation := range []string{"CreateActivity", "Ask"} {
-					s.Inject(lineartest.Fault{Operation: operation, Lost: true})
+					s.Inject(lineartest.Fault{On: operation, Lost: true})
 				}
 				if p := s.fails(j); !p.Again || p.Gone {
 					t.Errorf("problem %+v", p)
@@ -194,8 +194,8 @@ func TestProblems(t *testing.T) {
 		"too fast":           {lineartest.Limited("CreateActivity", time.Now().Add(time.Hour)), verdict{Again: true}, 1},
 		"lock":               {lineartest.Failing("CreateActivity", 200, "OTHER", "lock timeout"), verdict{Again: true}, 1},
 		"internal":           {lineartest.Failing("CreateActivity", 200, "INPUT_ERROR", "Internal error"), verdict{Again: true}, 1},
-		"server":             {lineartest.Fault{Operation: "CreateActivity", Status: 502, Body: "bad gateway"}, verdict{Again: true}, 1},
-		"page":               {lineartest.Fault{Operation: "CreateActivity", Status: 404, Body: "<html>"}, verdict{}, 1},
+		"server":             {lineartest.Fault{On: "CreateActivity", Status: 502, Body: "bad gateway"}, verdict{Again: true}, 1},
+		"page":               {lineartest.Fault{On: "CreateActivity", Status: 404, Body: "<html>"}, verdict{}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -238,7 +238,7 @@ func TestAccessLost(t *testing.T) {
 func TestAcknowledgedOrNot(t *testing.T) {
 	t.Parallel()
 	limited := lineartest.Limited("CreateActivity", time.Now().Add(time.Hour))
-	broken := lineartest.Fault{Operation: "CreateActivity", Status: http.StatusBadGateway}
+	broken := lineartest.Fault{On: "CreateActivity", Status: http.StatusBadGateway}
 	for name, tt := range map[string]struct {
 		fault    lineartest.Fault
 		ref      string

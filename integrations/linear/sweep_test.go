@@ -54,8 +54,8 @@ func TestSweep(t *testing.T) {
 			s := newStage(t, lineartest.Options{})
 			s.late(1)
 			j := s.job(session.Sweep, tt.state(s))
-			s.Inject(lineartest.Fault{Operation: "CreateActivity", Lost: true})
-			s.Inject(lineartest.Fault{Operation: "Ask", Lost: true})
+			s.Inject(lineartest.Fault{On: "CreateActivity", Lost: true})
+			s.Inject(lineartest.Fault{On: "Ask", Lost: true})
 			if tt.want != "" {
 				s.fails(j)
 			}

@@ -184,7 +184,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		service = r.PathValue("action")
 	}
-	if s.faulty(w, r, "GIT "+strings.TrimPrefix(service, "git-")) {
+	if s.Strike(w, r, "GIT "+strings.TrimPrefix(service, "git-")) {
 		return
 	}
 	if !s.mayGit(w, r, name, service) {

@@ -206,7 +206,7 @@ func TestFaults(t *testing.T) {
 	issue := c.CreateIssue(widgets, "bob", "Title", "Body")
 	path, token := fmt.Sprintf("/repos/%s/issues/%d/comments", widgets, issue), c.token(`{}`)
 	const route = "POST /repos/{owner}/{repo}/issues/{number}/comments"
-	c.Inject(githubtest.Fault{Route: route, Status: 500, Skip: 1, Times: 2})
+	c.Inject(githubtest.Fault{On: route, Status: 500, Skip: 1, Times: 2})
 	var got []int
 	for range 4 {
 		got = append(got, c.do("POST", path, token, `{"body":"x"}`).status)
@@ -214,7 +214,7 @@ func TestFaults(t *testing.T) {
 	if fmt.Sprint(got) != "[201 500 500 201]" || c.Calls(route) != 4 {
 		t.Errorf("answers %v after %d calls", got, c.Calls(route))
 	}
-	c.Inject(githubtest.Fault{Route: route, Lost: true})
+	c.Inject(githubtest.Fault{On: route, Lost: true})
 	req, err := http.NewRequestWithContext(t.Context(), "POST", c.APIURL()+path, strings.NewReader(`{"body":"lost"}`))
 	if err != nil {
 		t.Fatal(err)

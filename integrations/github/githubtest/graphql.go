@@ -25,7 +25,7 @@ func (e graphQLError) Error() string { return e.Message }
 // serveGraphQL does the mutations that ship knows, on operations that hold
 // against its subset of the schema.
 func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, "POST /graphql") {
+	if s.Strike(w, r, "POST /graphql") {
 		return
 	}
 	var in struct {
@@ -39,7 +39,7 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 	}
 	operation, err := parseOperation(in.Query, in.OperationName, in.Variables)
 	if err != nil {
-		s.note("graphql: %v", err)
+		s.Note("graphql: %v", err)
 		writeJSON(w, http.StatusOK, object{"errors": []graphQLError{{Message: err.Error()}}})
 		return
 	}

@@ -77,7 +77,7 @@ func (s *Server) newApp(w http.ResponseWriter, r *http.Request) {
 // convert hands out the secrets of an app that was just made, once. The one
 // app of this server becomes as its manifest says.
 func (s *Server) convert(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, "POST /app-manifests/{code}/conversions") {
+	if s.Strike(w, r, "POST /app-manifests/{code}/conversions") {
 		return
 	}
 	s.mu.Lock()

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ship/bot/standin"
 )
 
 const (
@@ -126,7 +128,7 @@ func (s *Server) handler() http.Handler {
 	api.HandleFunc("POST /api/graphql", s.serveGraphQL)
 	api.HandleFunc("POST "+apiPrefix+"/app-manifests/{code}/conversions", s.convert)
 	api.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.note("no such route: %s %s", r.Method, r.URL.Path)
+		s.Note("no such route: %s %s", r.Method, r.URL.Path)
 		writeJSON(w, errNotFound.status, errNotFound.body())
 	})
 	git := http.NewServeMux()
@@ -134,7 +136,7 @@ func (s *Server) handler() http.Handler {
 	git.HandleFunc("POST /organizations/{org}/settings/apps/new", s.newApp)
 	git.HandleFunc("GET /{owner}/{repo}/info/refs", s.serveGit)
 	git.HandleFunc("POST /{owner}/{repo}/{action}", s.serveGit)
-	return withDrops(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return standin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/api/") {
 			api.ServeHTTP(w, r)
 		} else {
@@ -143,16 +145,9 @@ func (s *Server) handler() http.Handler {
 	}))
 }
 
-// note keeps what should not have happened.
-func (s *Server) note(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.violations = append(s.violations, fmt.Sprintf(format, args...))
-}
-
 // serve does one request of the REST API.
 func (s *Server) serve(w http.ResponseWriter, req *http.Request, r route) {
-	if s.faulty(w, req, r.pattern) {
+	if s.Strike(w, req, r.pattern) {
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(req.Body, maxBody))
@@ -162,7 +157,7 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request, r route) {
 	described := s.described(req, body)
 	if v := s.opts.Validator; v != nil {
 		if err := v.Request(described, body); err != nil {
-			s.note("%s: request: %v", r.pattern, err)
+			s.Note("%s: request: %v", r.pattern, err)
 			writeJSON(w, http.StatusUnprocessableEntity, refusal{status: 422, message: "Problems parsing JSON"}.body())
 			return
 		}
@@ -191,7 +186,7 @@ func (s *Server) send(w http.ResponseWriter, described *http.Request, status int
 	}
 	if v := s.opts.Validator; v != nil && status < 300 {
 		if err := v.Response(described, status, w.Header(), b); err != nil {
-			s.note("%s %s: response: %v", described.Method, described.URL.Path, err)
+			s.Note("%s %s: response: %v", described.Method, described.URL.Path, err)
 		}
 	}
 	w.WriteHeader(status)
@@ -218,7 +213,7 @@ func (s *Server) answer(c *call, r route) (int, any) {
 	}
 	refused, ok := err.(refusal)
 	if !ok {
-		s.violations = append(s.violations, r.pattern+": "+err.Error())
+		s.Note("%s: %v", r.pattern, err)
 		refused = refusal{status: http.StatusInternalServerError, message: err.Error()}
 	}
 	return refused.status, refused.body()

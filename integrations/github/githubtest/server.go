@@ -21,9 +21,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
+
+	"ship/bot/standin"
 )
 
 // Validator checks what goes in and out against a description of the API. The
@@ -59,6 +60,10 @@ type Options struct {
 type Server struct {
 	// URL is where people and git find it; see APIURL for programs.
 	URL string
+	// Faults strike routes, and Calls counts those.
+	standin.Faults
+	// Notes are of routes that there are not, and of what the Validator refused.
+	standin.Notes
 
 	opts   Options
 	key    *rsa.PrivateKey
@@ -66,21 +71,17 @@ type Server struct {
 	ownDir bool
 	http   *http.Server
 	served chan struct{}
-	closed chan struct{}
 
-	mu         sync.Mutex
-	lastID     int64
-	users      map[string]*user
-	repos      map[string]*repository
-	owners     map[string]*installation
-	emails     map[string]*user // by verified address
-	tokens     map[string]*token
-	minted     *token // the last
-	faults     []*Fault
-	calls      map[string]int
-	violations []string
-	attempts   []attempt
-	redeliver  []Delivery
+	mu        sync.Mutex
+	lastID    int64
+	users     map[string]*user
+	repos     map[string]*repository
+	owners    map[string]*installation
+	emails    map[string]*user // by verified address
+	tokens    map[string]*token
+	minted    *token // the last
+	attempts  []attempt
+	redeliver []Delivery
 	// manifests by the code that they can be converted with.
 	manifests map[string]appManifest
 	hook      Hook
@@ -134,9 +135,9 @@ func prepare(o Options) (*Server, error) {
 		}
 	}
 	s := &Server{
-		opts: o, key: o.Key, dir: o.Dir, served: make(chan struct{}), closed: make(chan struct{}), lastID: 1000,
+		opts: o, key: o.Key, dir: o.Dir, served: make(chan struct{}), lastID: 1000,
 		users: map[string]*user{}, repos: map[string]*repository{}, owners: map[string]*installation{}, emails: map[string]*user{},
-		tokens: map[string]*token{}, calls: map[string]int{}, manifests: map[string]appManifest{},
+		tokens: map[string]*token{}, manifests: map[string]appManifest{},
 	}
 	if s.dir == "" {
 		s.ownDir = true
@@ -150,7 +151,6 @@ func prepare(o Options) (*Server, error) {
 // Close ends the server and removes its repositories, unless they lie in a
 // folder that was given. Requests that hang are let go.
 func (s *Server) Close() error {
-	close(s.closed)
 	err := s.http.Close()
 	<-s.served
 	return errors.Join(err, s.removeDir())
@@ -177,21 +177,6 @@ func (s *Server) APIURL() string { return s.URL + apiPrefix }
 func (s *Server) PrivateKey() string {
 	der := x509.MarshalPKCS1PrivateKey(s.key)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: der}))
-}
-
-// Violations are what the Validator refused so far.
-func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
-}
-
-// Calls tells how often a route was asked for, faults included. A route is
-// written as in Fault.
-func (s *Server) Calls(route string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[route]
 }
 
 // newID returns the next id of anything. The caller holds mu.

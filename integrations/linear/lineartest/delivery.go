@@ -68,7 +68,7 @@ func (s *Server) event(name, action string, parts object) Delivery {
 	body := mustJSON(payload)
 	if v := s.opts.Validator; v != nil {
 		if err := v.Payload(name, body); err != nil {
-			s.noteLocked("webhook: %v", err)
+			s.Note("webhook: %v", err)
 		}
 	}
 	header := http.Header{}

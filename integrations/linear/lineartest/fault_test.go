@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 	count := func() int { return len(c.Session(session).Activities) }
 
 	const name = "CreateActivity"
-	c.Inject(lineartest.Fault{Operation: name, Status: 502, Body: "bad gateway", Skip: 1, Times: 2})
+	c.Inject(lineartest.Fault{On: name, Status: 502, Body: "bad gateway", Skip: 1, Times: 2})
 	var failed []bool
 	for n := range 4 {
 		failed = append(failed, say(t.Context(), n+1) != nil)
@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("failed %v after %d calls, %d done", failed, c.Calls(name), count())
 	}
 
-	c.Inject(lineartest.Fault{Operation: name, Lost: true})
+	c.Inject(lineartest.Fault{On: name, Lost: true})
 	if err := say(t.Context(), 10); err == nil || count() != 3 {
 		t.Errorf("%v, %d done", err, count())
 	}
@@ -87,13 +87,13 @@ func TestFaults(t *testing.T) {
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	c.Inject(lineartest.Fault{Operation: name, Hang: true, Do: func(*http.Request) { cancel(nil) }})
+	c.Inject(lineartest.Fault{On: name, Hang: true, Do: func(*http.Request) { cancel(nil) }})
 	if err := say(ctx, 12); !errors.Is(err, context.Canceled) || count() != 3 {
 		t.Errorf("%v, %d done", err, count())
 	}
 
 	seen := false
-	c.Inject(lineartest.Fault{Operation: name, Times: -1, Do: func(*http.Request) { seen = true }, Status: 500})
+	c.Inject(lineartest.Fault{On: name, Times: -1, Do: func(*http.Request) { seen = true }, Status: 500})
 	if say(t.Context(), 13) == nil || say(t.Context(), 14) == nil || !seen {
 		t.Error("it must go on failing")
 	}
@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 	if err := say(t.Context(), 15); err != nil {
 		t.Error(err)
 	}
-	c.Inject(lineartest.Fault{Operation: "token", Status: 503, Body: "{}"})
+	c.Inject(lineartest.Fault{On: "token", Status: 503, Body: "{}"})
 	if got := c.ask("grant_type", "client_credentials", "scope", scopes); got.status != 503 {
 		t.Errorf("granted %+v", got)
 	}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"ship/bot/standin"
 )
 
 const maxBody = 4 << 20
@@ -24,12 +26,13 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the client left
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body)) // for faults
 	var in request
 	if err := json.Unmarshal(body, &in); err != nil {
 		s.refuse(w, "", malformed("the request is no JSON"))
 		return
 	}
-	if s.faulty(w, r, in.OperationName) {
+	if s.Strike(w, r, in.OperationName) {
 		return
 	}
 	data, err := s.execute(w.Header(), r.Header.Get("Authorization"), in)
@@ -37,7 +40,7 @@ func (s *Server) serveGraphQL(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, in.OperationName, err)
 		return
 	}
-	write(w, http.StatusOK, mustJSON(object{"data": data}))
+	standin.WriteJSON(w, http.StatusOK, mustJSON(object{"data": data}))
 }
 
 // refuse answers with an error, and keeps those that no client of ours should
@@ -51,9 +54,9 @@ func (s *Server) refuse(w http.ResponseWriter, operation string, err error) {
 		p.status = s.opts.InputStatus
 	}
 	if p.kind == "graphql error" || p.kind == "internal error" {
-		s.note("%s: %v", operation, err)
+		s.Note("%s: %v", operation, err)
 	}
-	write(w, p.status, p.body(operation))
+	standin.WriteJSON(w, p.status, p.body(operation))
 }
 
 // execute does one operation: who asks, what, whether there is allowance left,
@@ -82,7 +85,7 @@ func (s *Server) execute(header http.Header, authorization string, in request) (
 	data := asLinear(mustJSON(answer))
 	if v := s.opts.Validator; v != nil {
 		if err := v.Response(in.Query, in.OperationName, data); err != nil {
-			s.noteLocked("%s: answer: %v", in.OperationName, err)
+			s.Note("%s: answer: %v", in.OperationName, err)
 		}
 	}
 	return data, nil

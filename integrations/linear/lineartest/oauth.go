@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ship/bot/standin"
 )
 
 // oauthError is one of RFC 6749's.
@@ -26,7 +28,7 @@ func writeOAuthError(w http.ResponseWriter, err error) {
 	if known.code == "invalid_client" {
 		status = http.StatusUnauthorized
 	}
-	write(w, status, mustJSON(object{"error": known.code, "error_description": known.text}))
+	standin.WriteJSON(w, status, mustJSON(object{"error": known.code, "error_description": known.text}))
 }
 
 // form reads a request's form, which must be sent as one.
@@ -42,7 +44,7 @@ func form(r *http.Request) (url.Values, error) {
 }
 
 func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, "token") {
+	if s.Strike(w, r, "token") {
 		return
 	}
 	in, err := form(r)
@@ -58,7 +60,7 @@ func (s *Server) serveToken(w http.ResponseWriter, r *http.Request) {
 		writeOAuthError(w, err)
 		return
 	}
-	write(w, http.StatusOK, mustJSON(answer))
+	standin.WriteJSON(w, http.StatusOK, mustJSON(answer))
 }
 
 func (s *Server) grant(id, secret string, in url.Values) (object, error) {
@@ -143,7 +145,7 @@ func (s *Server) grantRefresh(in url.Values) (object, error) {
 }
 
 func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, "revoke") {
+	if s.Strike(w, r, "revoke") {
 		return
 	}
 	in, err := form(r)
@@ -155,7 +157,7 @@ func (s *Server) serveRevoke(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	delete(s.tokens, in.Get("token"))
 	delete(s.refreshes, in.Get("token"))
-	write(w, http.StatusOK, []byte(`{}`))
+	standin.WriteJSON(w, http.StatusOK, []byte(`{}`))
 }
 
 // serveAuthorize is the page on which an administrator agrees to the app; here

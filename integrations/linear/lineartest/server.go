@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"ship/bot/standin"
 	"ship/graphql/linear"
 )
 
@@ -62,11 +63,15 @@ type Options struct {
 type Server struct {
 	// URL is where it is found; see APIURL and TokenURL.
 	URL string
+	// Faults strike operations, and Calls counts those.
+	standin.Faults
+	// Notes are of operations and routes that there are not, nulls that were
+	// sent, and what the Validator refused.
+	standin.Notes
 
 	opts   Options
 	http   *http.Server
 	served chan struct{}
-	closed chan struct{}
 	known  map[string]operation
 
 	mu     sync.Mutex
@@ -91,10 +96,6 @@ type Server struct {
 	refreshes   map[string]*refresh
 	codes       map[string]*code
 	used        usage
-
-	faults     []*Fault
-	calls      map[string]int
-	violations []string
 }
 
 // New starts a stand-in on a loopback port. Close ends it.
@@ -134,16 +135,15 @@ func prepare(o Options) *Server {
 	}
 	app := &user{id: newID(), handle: o.Name, name: o.Name, email: newID() + "@oauthapp.linear.app", app: true}
 	return &Server{
-		opts: o, secret: o.ClientSecret, served: make(chan struct{}), closed: make(chan struct{}),
+		opts: o, secret: o.ClientSecret, served: make(chan struct{}),
 		known: operations(), app: app, users: []*user{app}, orgID: newID(), webhookID: newID(),
 		confidence: map[string]float64{}, tokens: map[string]*token{}, refreshes: map[string]*refresh{},
-		codes: map[string]*code{}, calls: map[string]int{},
+		codes: map[string]*code{},
 	}
 }
 
 // Close ends the server. Requests that hang are let go.
 func (s *Server) Close() error {
-	close(s.closed)
 	err := s.http.Close()
 	<-s.served
 	return err
@@ -156,10 +156,10 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("POST /oauth/revoke", s.serveRevoke)
 	mux.HandleFunc("GET /oauth/authorize", s.serveAuthorize)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.note("no such route: %s %s", r.Method, r.URL.Path)
+		s.Note("no such route: %s %s", r.Method, r.URL.Path)
 		http.NotFound(w, r)
 	})
-	return withDrops(mux)
+	return standin.Handler(mux)
 }
 
 // APIURL is where GraphQL is spoken, as linear.api_url wants it.
@@ -183,34 +183,6 @@ func (s *Server) AppUserID() string { return s.app.id }
 
 // OrganizationID is the id of the workspace.
 func (s *Server) OrganizationID() string { return s.orgID }
-
-// Violations are what should not have happened so far: unknown operations and
-// routes, nulls that were sent, and what the Validator refused.
-func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
-}
-
-// note keeps what should not have happened.
-func (s *Server) note(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.noteLocked(format, args...)
-}
-
-// noteLocked is note for a caller that holds mu.
-func (s *Server) noteLocked(format string, args ...any) {
-	s.violations = append(s.violations, fmt.Sprintf(format, args...))
-}
-
-// Calls tells how often an operation was asked for, faults included. It is
-// named as in Fault.
-func (s *Server) Calls(operation string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[operation]
-}
 
 // Advance turns the clock: sessions go stale, tokens expire and webhooks are
 // stamped by it.

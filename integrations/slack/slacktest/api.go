@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ship/bot/standin"
 )
 
 // method is one of the Web API.
@@ -68,7 +70,7 @@ func methods() map[string]method {
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	defer s.touch()
 	name := r.PathValue("method")
-	if s.faulty(w, r, name) {
+	if s.Strike(w, r, name) {
 		return
 	}
 	in, err := readArgs(w, r)
@@ -77,7 +79,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 		if out, err = s.call(name, in); err == nil {
 			out["ok"] = true
 			s.scopeHeader(w, name)
-			write(w, http.StatusOK, mustJSON(out))
+			standin.WriteJSON(w, http.StatusOK, mustJSON(out))
 			return
 		}
 	}
@@ -88,14 +90,14 @@ func (s *Server) writeProblem(w http.ResponseWriter, err error) {
 	p, ok := err.(problem)
 	if !ok {
 		p = refuse("fatal_error")
-		s.note("answered with fatal_error: %v", err)
+		s.Note("answered with fatal_error: %v", err)
 	}
 	status := http.StatusOK
 	if p.retry > 0 {
 		status = http.StatusTooManyRequests
 		w.Header().Set("Retry-After", strconv.Itoa(seconds(p.retry)))
 	}
-	write(w, status, p.body(s.provided()))
+	standin.WriteJSON(w, status, p.body(s.provided()))
 }
 
 func (s *Server) provided() string { return strings.Join(s.opts.Scopes, ",") }
@@ -114,7 +116,7 @@ func (s *Server) call(name string, in args) (object, error) {
 	defer s.mu.Unlock()
 	m, ok := s.methods[name]
 	if !ok {
-		s.noteLocked("no such method: %s", name)
+		s.Note("no such method: %s", name)
 		return nil, refuse("unknown_method")
 	}
 	if err := s.authorize(m, in.token); err != nil {
@@ -128,7 +130,7 @@ func (s *Server) call(name string, in args) (object, error) {
 	}
 	for key := range in.values {
 		if !slices.Contains(strings.Fields(m.args), key) {
-			s.noteLocked("%s: there is no argument %s", name, key)
+			s.Note("%s: there is no argument %s", name, key)
 		}
 	}
 	return m.do(s, in)

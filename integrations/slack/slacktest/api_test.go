@@ -164,7 +164,7 @@ func TestFaults(t *testing.T) {
 	}
 	count := func() int { return len(c.Messages("eng")) }
 
-	c.Inject(slacktest.Fault{Method: name, Status: 502, Body: "bad gateway", Skip: 1, Times: 2})
+	c.Inject(slacktest.Fault{On: name, Status: 502, Body: "bad gateway", Skip: 1, Times: 2})
 	var failed []bool
 	for range 4 {
 		failed = append(failed, say(t.Context()) != nil)
@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 	if diff := cmp.Diff([]bool{false, true, true, false}, failed); diff != "" || c.Calls(name) != 4 || count() != 2 {
 		t.Errorf("failed: %s, %d calls, %d done", diff, c.Calls(name), count())
 	}
-	c.Inject(slacktest.Fault{Method: name, Lost: true})
+	c.Inject(slacktest.Fault{On: name, Lost: true})
 	if err := say(t.Context()); err == nil || count() != 3 {
 		t.Errorf("%v, %d done", err, count())
 	}
@@ -181,7 +181,7 @@ func TestFaults(t *testing.T) {
 	c.Inject(slacktest.Limited(name, 1500*time.Millisecond))
 	c.limited(say(t.Context()), 2*time.Second)
 
-	c.Inject(slacktest.Fault{Method: name, Hang: true})
+	c.Inject(slacktest.Fault{On: name, Hang: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := say(ctx); !errors.Is(err, context.DeadlineExceeded) || count() != 3 {

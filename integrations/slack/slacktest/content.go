@@ -39,7 +39,7 @@ func (s *Server) readContent(in args) (content, error) {
 		}
 	}
 	if in.given("attachments") {
-		s.noteLocked("attachments are not known here")
+		s.Note("attachments are not known here")
 	}
 	if said.text == "" && len(said.blocks) == 0 {
 		return content{}, refuse("no_text")
@@ -70,7 +70,7 @@ func (s *Server) readBlocks(raw json.RawMessage, most int) ([]object, error) {
 	problems := checkBlocks(blocks, most)
 	if v := s.opts.Validator; v != nil && len(problems) == 0 {
 		if err := v.Blocks(raw); err != nil {
-			s.noteLocked("blocks: %v", err)
+			s.Note("blocks: %v", err)
 			problems = append(problems, err.Error())
 		}
 	}

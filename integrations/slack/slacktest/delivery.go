@@ -188,7 +188,7 @@ func (s *Server) answered(d Delivery, body []byte) {
 			sent = response{Text: string(body)}
 		}
 		if err := s.answer(d.command, sent); err != nil {
-			s.noteLocked("the answer to a command was refused: %v", err)
+			s.Note("the answer to a command was refused: %v", err)
 		}
 	}
 }

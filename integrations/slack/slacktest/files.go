@@ -39,7 +39,7 @@ func (s *Server) renderFile(f *file) object {
 // serveFile hands out a file to the bot's token. Others are sent to where
 // people sign in, which is answered with 200 and a page.
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, "file") {
+	if s.Strike(w, r, "file") {
 		return
 	}
 	content, ok := s.download(r)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"ship/bot/standin"
 )
 
 const responsePath = "/response/"
@@ -46,7 +48,7 @@ type response struct {
 
 func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	defer s.touch()
-	if s.faulty(w, r, "response_url") {
+	if s.Strike(w, r, "response_url") {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -60,7 +62,7 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), status)
 		return
 	}
-	write(w, http.StatusOK, []byte(`{"ok":true}`))
+	standin.WriteJSON(w, http.StatusOK, []byte(`{"ok":true}`))
 }
 
 func (s *Server) respond(key string, sent response) (status int, err error) {

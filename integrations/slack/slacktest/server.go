@@ -17,9 +17,10 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
+
+	"ship/bot/standin"
 )
 
 // Validator checks blocks against Slack's own description of them.
@@ -69,6 +70,11 @@ func DefaultEvents() []string {
 type Server struct {
 	// URL is where it is found; see APIURL.
 	URL string
+	// Faults strike methods, and Calls counts those.
+	standin.Faults
+	// Notes are of methods, arguments and routes that there are not, and of what
+	// the Validator refused.
+	standin.Notes
 
 	opts    Options
 	http    *http.Server
@@ -96,10 +102,7 @@ type Server struct {
 	triggers      map[string]*trigger
 	responders    map[string]*responder
 
-	pace       pace
-	faults     []*Fault
-	calls      map[string]int
-	violations []string
+	pace pace
 }
 
 // New starts a stand-in on a loopback port. Close ends it.
@@ -123,7 +126,7 @@ func prepare(o Options) *Server {
 	s := &Server{
 		opts: o, served: make(chan struct{}), closed: make(chan struct{}), methods: methods(), links: newLinks(),
 		changed: make(chan struct{}), token: o.BotToken, teamID: newID("T"), appID: newID("A"),
-		triggers: map[string]*trigger{}, responders: map[string]*responder{}, pace: newPace(o.Limits), calls: map[string]int{},
+		triggers: map[string]*trigger{}, responders: map[string]*responder{}, pace: newPace(o.Limits),
 	}
 	s.bot = &user{id: newID("U"), handle: o.Name, name: o.Name, bot: true, botID: newID("B"), team: s.teamID}
 	s.users = []*user{s.bot}
@@ -163,10 +166,10 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /link/", s.serveSocket)
 	mux.HandleFunc("GET /{$}", serveSignIn)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.note("no such route: %s %s", r.Method, r.URL.Path)
+		s.Note("no such route: %s %s", r.Method, r.URL.Path)
 		http.NotFound(w, r)
 	})
-	return withDrops(mux)
+	return standin.Handler(mux)
 }
 
 // APIURL is where the Web API is, as slack.api_url wants it, with a slash at
@@ -194,34 +197,6 @@ func (s *Server) TeamID() string { return s.teamID }
 
 // AppID is the id of the app.
 func (s *Server) AppID() string { return s.appID }
-
-// Violations are what should not have happened so far: methods, arguments and
-// routes that there are not, and what the Validator refused.
-func (s *Server) Violations() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.violations)
-}
-
-// note keeps what should not have happened.
-func (s *Server) note(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.noteLocked(format, args...)
-}
-
-// noteLocked is note for a caller that holds mu.
-func (s *Server) noteLocked(format string, args ...any) {
-	s.violations = append(s.violations, fmt.Sprintf(format, args...))
-}
-
-// Calls tells how often a method was called, faults included. It is named as
-// in Fault.
-func (s *Server) Calls(method string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.calls[method]
-}
 
 // Changed returns a channel that is closed when the app has next called
 // anything. Take it before looking, so that nothing is missed.

@@ -74,7 +74,7 @@ func (s *Server) openConnection(args) (object, error) {
 }
 
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
-	if s.faulty(w, r, "socket") {
+	if s.Strike(w, r, "socket") {
 		return
 	}
 	if !s.links.admit(r.URL.Query().Get("ticket")) {
@@ -203,7 +203,7 @@ func (s *Server) listen(l *link) {
 		var a ack
 		switch {
 		case json.Unmarshal(message, &a) != nil || a.EnvelopeID == "":
-			s.note("socket: what is no acknowledgement was sent")
+			s.Note("socket: what is no acknowledgement was sent")
 		case len(message) < maxAck:
 			s.links.acknowledge(a)
 		}
@@ -309,7 +309,7 @@ func (s *Server) acknowledged(d Delivery, a ack) {
 	if d.accepts() {
 		s.answered(d, a.Payload)
 	} else if len(a.Payload) > 0 && string(a.Payload) != "null" {
-		s.note("socket: a payload came with an acknowledgement that takes none")
+		s.Note("socket: a payload came with an acknowledgement that takes none")
 	}
 }
 

@@ -237,7 +237,7 @@ func (s *Server) viewAnswered(v *view, body []byte) {
 		View   json.RawMessage   `json:"view"`
 	}
 	if len(body) > 0 && json.Unmarshal(body, &a) != nil {
-		s.noteLocked("the answer to a view is no JSON")
+		s.Note("the answer to a view is no JSON")
 		return
 	}
 	switch a.Action {
@@ -252,7 +252,7 @@ func (s *Server) viewAnswered(v *view, body []byte) {
 	case "update", "push":
 		s.nextView(v, a.Action, string(a.View))
 	default:
-		s.noteLocked("there is no response_action %s", a.Action)
+		s.Note("there is no response_action %s", a.Action)
 	}
 }
 
@@ -260,7 +260,7 @@ func (s *Server) viewAnswered(v *view, body []byte) {
 func (s *Server) showErrors(v *view, errors map[string]string) {
 	for id := range errors {
 		if find(pointers(v.blocks), func(b *object) bool { return str(*b, "block_id") == id && str(*b, "type") == "input" }) == nil {
-			s.noteLocked("there is no input %s to show an error at", id)
+			s.Note("there is no input %s to show an error at", id)
 		}
 	}
 	v.errors = errors
@@ -278,7 +278,7 @@ func (s *Server) nextView(v *view, action, text string) {
 	fields, blocks, err := s.readView(text)
 	switch {
 	case err != nil:
-		s.noteLocked("the view that was answered with was refused: %v", err)
+		s.Note("the view that was answered with was refused: %v", err)
 	case action == "update":
 		s.replace(v, fields, blocks)
 	default:
