@@ -56,7 +56,7 @@ func TestInspectorIsRefused(t *testing.T) {
 	const auth, open, who = "auth.test", "apps.connections.open", "users.info"
 	answers := func(method string, status int, body string) func(*slacktest.Server, *Settings) {
 		return func(s *slacktest.Server, _ *Settings) {
-			s.Inject(slacktest.Fault{Method: method, Times: -1, Status: status, Body: body})
+			s.Inject(slacktest.Fault{On: method, Times: -1, Status: status, Body: body})
 		}
 	}
 	for name, c := range map[string]struct {
