@@ -7,20 +7,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts the webhooks of all platforms.
-type metrics struct {
+// Metrics count what comes in, from all platforms.
+type Metrics struct {
+	registry   *prometheus.Registry
 	deliveries *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
 	inFlight   *prometheus.GaugeVec
 }
 
-// newMetrics registers the metrics of the front door. A registry that has them
-// already, from another Server, is a mistake in the wiring and panics.
-func newMetrics(reg *prometheus.Registry) *metrics {
-	m := &metrics{
+// NewMetrics registers the metrics of the front door. A registry that has them
+// already is a mistake in the wiring and panics.
+func NewMetrics(reg *prometheus.Registry) *Metrics {
+	m := &Metrics{
+		registry: reg,
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ship_deliveries_total",
-			Help: "Webhooks answered, by platform, event and what became of them.",
+			Help: "Webhooks and the like that were answered, by platform, event and what became of them.",
 		}, []string{"platform", "event", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "ship_delivery_seconds",
@@ -45,7 +47,13 @@ type meter struct {
 	outcomes   *words
 }
 
-func (m *metrics) of(platform string) meter {
+// Heard counts what a platform says otherwise than by a webhook: an event, what
+// became of it, and how long that took. It is called once per platform.
+func (m *Metrics) Heard(platform string) func(event, outcome string, took time.Duration) {
+	return m.of(platform).answered
+}
+
+func (m *Metrics) of(platform string) meter {
 	return meter{
 		deliveries: m.deliveries.MustCurryWith(prometheus.Labels{"platform": platform}),
 		seconds:    m.seconds.WithLabelValues(platform),

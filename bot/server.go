@@ -27,10 +27,10 @@ type Config struct {
 	// Mounts are further handlers by pattern, such as "/broker/". They set their
 	// own deadlines.
 	Mounts map[string]http.Handler
-	// Registry gets the metrics of the front door and is served at /metrics with
-	// all that is in it. A registry is for one Server.
-	Registry *prometheus.Registry
-	Logger   *slog.Logger
+	// Metrics count what comes in, and are served at /metrics with all that is in
+	// their registry; nil: some of the Server's own.
+	Metrics *Metrics
+	Logger  *slog.Logger
 	Timeouts
 }
 
@@ -80,8 +80,8 @@ func NewServer(c Config) *Server {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Registry == nil {
-		c.Registry = prometheus.NewRegistry()
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	s := &Server{cfg: c}
 	s.handler = s.routes()
@@ -93,11 +93,10 @@ func (s *Server) Handler() http.Handler { return s.handler }
 
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	m := newMetrics(s.cfg.Registry)
 	for name := range s.cfg.Receivers {
-		mux.Handle("/webhooks/"+name, newIntake(s.cfg, name, m.of(name)))
+		mux.Handle("/webhooks/"+name, newIntake(s.cfg, name, s.cfg.Metrics.of(name)))
 	}
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", s.ready)
 	for pattern, h := range s.cfg.Mounts {

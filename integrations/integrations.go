@@ -29,8 +29,12 @@ type Settings struct {
 
 // Platform is one platform, both directions.
 type Platform struct {
-	Name      string
-	Receiver  bot.Receiver
+	Name string
+	// Receiver takes the platform's webhooks; nil when it sends none.
+	Receiver bot.Receiver
+	// Run fetches what happens there until ctx ends; nil when all of that comes
+	// as webhooks. Several gateways may run it at the same time.
+	Run       func(ctx context.Context) error
 	Performer session.Performer
 	// Recover asks the platform to deliver again what it never got accepted
 	// since a moment; nil when it repeats by itself. Twice is once.
@@ -69,8 +73,12 @@ type Deps struct {
 	People bot.PeopleSettings
 	// Shared is what all gateways share.
 	Shared Shared
-	// Inbox takes what a platform fetches by itself.
-	Inbox     session.Inbox
+	// Inbox takes what a platform fetches by itself, and Heard returns what is to
+	// be told of that for the metrics; may be nil.
+	Inbox session.Inbox
+	Heard func(platform string) func(event, outcome string, took time.Duration)
+	// Archive is where sessions that are open are looked up.
+	Archive   session.Archive
 	Transport http.RoundTripper
 	Log       *slog.Logger
 }
@@ -102,6 +110,13 @@ func Open(s Settings, d Deps) ([]Platform, error) {
 		}
 		all = append(all, p)
 	}
+	if s.Slack.Enabled() {
+		p, err := openSlack(s, d, all)
+		if err != nil {
+			return nil, fmt.Errorf("set up slack: %w", err)
+		}
+		all = append(all, p)
+	}
 	if len(all) == 0 {
 		return nil, ErrNone
 	}
@@ -111,15 +126,23 @@ func Open(s Settings, d Deps) ([]Platform, error) {
 // errNoHost: the work has to go somewhere.
 var errNoHost = errors.New("it needs a platform that hosts repositories: fill in the section github")
 
-func openLinear(s Settings, d Deps, others []Platform) (Platform, error) {
+// gate is what a platform that hosts no code asks before anything is begun.
+func gate(s Settings, d Deps, others []Platform) (*bot.Gate, error) {
 	i := slices.IndexFunc(others, func(p Platform) bool { return p.Code != nil })
 	if i < 0 {
-		return Platform{}, errNoHost
+		return nil, errNoHost
 	}
 	host := others[i].Code
+	return &bot.Gate{Repositories: host.Repositories, Rights: host.Rights, Routes: s.Routes, People: d.People}, nil
+}
+
+func openLinear(s Settings, d Deps, others []Platform) (Platform, error) {
+	who, err := gate(s, d, others)
+	if err != nil {
+		return Platform{}, err
+	}
 	l, err := linear.New(linear.Config{
-		Settings: s.Linear, PublicURL: d.PublicURL,
-		Gate:  &bot.Gate{Repositories: host.Repositories, Rights: host.Rights, Routes: s.Routes, People: d.People},
+		Settings: s.Linear, PublicURL: d.PublicURL, Gate: who,
 		Vault: d.Shared.Vault, Locker: d.Shared.Locker, Quota: d.Shared.Quota, Inbox: d.Inbox,
 		Transport: d.Transport, Logger: d.Log,
 	})
@@ -127,6 +150,33 @@ func openLinear(s Settings, d Deps, others []Platform) (Platform, error) {
 		return Platform{}, err
 	}
 	return Platform{Name: linear.Platform, Receiver: l.Receiver, Performer: l.Performer, Recover: l.Recover, Idiom: bot.Talking, Pace: linear.Pace, Pages: l.Pages}, nil
+}
+
+func openSlack(s Settings, d Deps, others []Platform) (Platform, error) {
+	who, err := gate(s, d, others)
+	if err != nil {
+		return Platform{}, err
+	}
+	c := slack.Config{
+		Settings: s.Slack, Gate: who,
+		Vault: d.Shared.Vault, Quota: d.Shared.Quota, Inbox: d.Inbox, Archive: d.Archive,
+		Transport: d.Transport, Logger: d.Log,
+	}
+	if d.Heard != nil {
+		c.Heard = d.Heard(slack.Platform)
+	}
+	i, err := slack.New(c)
+	if err != nil {
+		return Platform{}, err
+	}
+	p := Platform{Name: slack.Platform, Performer: i.Performer, Recover: i.Recover, Idiom: bot.Talking}
+	if i.Receiver != nil { // else it would not be nil as a bot.Receiver either
+		p.Receiver = i.Receiver
+	}
+	if i.Socket != nil {
+		p.Run = i.Socket.Run
+	}
+	return p, nil
 }
 
 func openGitHub(s github.Settings, d Deps) (Platform, error) {

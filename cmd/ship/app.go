@@ -51,6 +51,8 @@ type parts struct {
 	store     backend
 	ready     func(context.Context) error
 	platforms []integrations.Platform
+	registry  *prometheus.Registry
+	front     *bot.Metrics
 	log       *slog.Logger
 	// hook is called at every point where a crash would be interesting.
 	hook func(point string)
@@ -70,8 +72,7 @@ type app struct {
 
 // wire puts an app together. It listens nowhere yet.
 func wire(ctx context.Context, p parts, r role) (*app, error) {
-	registry := prometheus.NewRegistry()
-	b, signer, err := newBroker(p, newMetrics(registry))
+	b, signer, err := newBroker(p, newMetrics(p.registry))
 	if err != nil {
 		return nil, err
 	}
@@ -81,19 +82,29 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 			return nil, err
 		}
 	}
-	receivers, mounts := map[string]bot.Receiver{}, map[string]http.Handler{"/broker/": b}
-	for _, platform := range p.platforms {
-		if r != roleWorker {
-			receivers[platform.Name] = platform.Receiver
-			maps.Copy(mounts, platform.Pages)
-			a.chores = append(a.chores, func(ctx context.Context) error { return recoverMissed(ctx, platform, p.log) })
-		}
+	front := bot.Config{
+		Inbox: p.store, Receivers: map[string]bot.Receiver{}, Ready: p.ready, Metrics: p.front, Logger: p.log,
+		Mounts: map[string]http.Handler{"/broker/": b},
 	}
-	a.server = bot.NewServer(bot.Config{
-		Inbox: p.store, Receivers: receivers, Ready: p.ready, Logger: p.log,
-		Mounts: mounts,
-	})
+	if r != roleWorker {
+		a.takeIn(p, front)
+	}
+	a.server = bot.NewServer(front)
 	return a, nil
+}
+
+// takeIn adds what hears the platforms, over HTTP and otherwise.
+func (a *app) takeIn(p parts, front bot.Config) {
+	for _, platform := range p.platforms {
+		if platform.Receiver != nil {
+			front.Receivers[platform.Name] = platform.Receiver
+		}
+		if platform.Run != nil {
+			a.chores = append(a.chores, platform.Run)
+		}
+		maps.Copy(front.Mounts, platform.Pages)
+		a.chores = append(a.chores, func(ctx context.Context) error { return recoverMissed(ctx, platform, p.log) })
+	}
 }
 
 // codeHost is the platform that hosts repositories.

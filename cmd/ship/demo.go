@@ -14,9 +14,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"ship/bot"
 	"ship/config"
 	"ship/integrations"
 	"ship/integrations/github"
@@ -212,15 +214,17 @@ func (s *stage) play(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	vault := &memory.Vault{}
+	registry := prometheus.NewRegistry()
+	front := bot.NewMetrics(registry)
 	platforms, err := integrations.Open(s.settings.Settings, integrations.Deps{
-		Inbox: store, Log: log, People: s.settings.Access.PeopleSettings,
+		Inbox: store, Archive: store, Heard: front.Heard, Log: log, People: s.settings.Access.PeopleSettings,
 		Shared: integrations.Shared{Vault: vault, Locker: vault, Quota: &memory.Quota{}},
 	})
 	if err != nil {
 		return err
 	}
 	a, err := wire(ctx, parts{
-		settings: s.settings, store: store, platforms: platforms, log: log,
+		settings: s.settings, store: store, platforms: platforms, registry: registry, front: front, log: log,
 		ready: func(context.Context) error { return nil },
 	}, roleAll)
 	if err != nil {

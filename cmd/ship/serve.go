@@ -12,8 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"ship/bot"
 	"ship/integrations"
 	"ship/session/redis"
 )
@@ -65,8 +67,11 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
+	registry := prometheus.NewRegistry()
+	front := bot.NewMetrics(registry)
 	platforms, err := integrations.Open(s.Settings, integrations.Deps{
-		PublicURL: s.PublicURL, Permission: s.Access.Permission, People: s.Access.PeopleSettings, Inbox: store, Log: log,
+		PublicURL: s.PublicURL, Permission: s.Access.Permission, People: s.Access.PeopleSettings,
+		Inbox: store, Archive: store, Heard: front.Heard, Log: log,
 		Shared: integrations.Shared{Vault: store.Vault(), Locker: store.Vault(), Quota: store.Quota()},
 	})
 	if errors.Is(err, integrations.ErrNone) {
@@ -75,7 +80,9 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 	if err != nil {
 		return err
 	}
-	a, err := wire(ctx, parts{settings: s, store: store, ready: store.Ping, platforms: platforms, log: log, hook: hook}, r)
+	a, err := wire(ctx, parts{
+		settings: s, store: store, ready: store.Ping, platforms: platforms, registry: registry, front: front, log: log, hook: hook,
+	}, r)
 	if err != nil {
 		return err
 	}

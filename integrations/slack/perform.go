@@ -18,7 +18,7 @@ type Performer struct {
 	inbox session.Inbox
 	vault session.Vault
 	links Linker
-	// slow: see Config.Slow.
+	// slow: see Settings.Slow.
 	slow     time.Duration
 	settings Settings
 }

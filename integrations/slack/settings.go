@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"ship/config"
 )
@@ -20,6 +21,9 @@ type Settings struct {
 	AppToken    config.Secret `yaml:"app_token" doc:"App-level token, xapp-…, with the scope connections:write. With it ship fetches everything over Socket Mode, and Slack need not reach it."`
 	Connections int           `yaml:"connections" default:"2" min:"1" doc:"Socket Mode connections that each ship keeps open. Slack allows one app 10 in all."`
 	APIURL      string        `yaml:"api_url" default:"https://slack.com/api/" is:"url" doc:"Address of the API."`
+	// Slow is how long a turn may run before people are told that it takes longer
+	// than most; zero: as long as it likes.
+	Slow time.Duration `yaml:"slow" default:"10m" min:"0s" doc:"After how long people are told that a turn takes longer than most; 0 is never."`
 }
 
 // Enabled tells whether anything of the section is set that has no default.

@@ -66,9 +66,6 @@ type Config struct {
 	Archive session.Archive
 	// Links finds what a request names elsewhere; may be nil.
 	Links Linker
-	// Slow is how long a turn may run before it takes longer than expected;
-	// zero: as long as it likes.
-	Slow time.Duration
 	// Heard is told what became of each envelope of Socket Mode; may be nil.
 	Heard func(event, outcome string, took time.Duration)
 	// Transport carries every request; nil: http.DefaultTransport.
