@@ -55,6 +55,7 @@ var perMinute = map[string]int64{
 	"conversations.join":        tier3,
 	"conversations.members":     tier4,
 	"conversations.list":        tier2,
+	"users.conversations":       tier3,
 	"users.info":                tier4,
 	"users.lookupByEmail":       tier3,
 	"usergroups.users.list":     tier2,

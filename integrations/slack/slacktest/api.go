@@ -49,6 +49,7 @@ func methods() map[string]method {
 		"conversations.join":    {tier3, "channels:join", "channel", false, (*Server).joinConversation},
 		"conversations.members": {tier4, "", "channel cursor limit", false, (*Server).listMembers},
 
+		"users.conversations":   {tier3, "", "user cursor limit types exclude_archived team_id", false, (*Server).listJoined},
 		"users.info":            {tier4, "users:read", "user include_locale", false, (*Server).userInfo},
 		"users.lookupByEmail":   {tier3, "users:read.email", "email", false, (*Server).lookupByEmail},
 		"usergroups.users.list": {tier2, "usergroups:read", "usergroup include_disabled team_id", false, (*Server).listGroupUsers},

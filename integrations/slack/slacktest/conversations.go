@@ -120,7 +120,20 @@ func (s *Server) conversationInfo(in args) (object, error) {
 	return object{"channel": o}, nil
 }
 
+// listConversations lists what the app can see.
 func (s *Server) listConversations(in args) (object, error) {
+	return s.list(in, func(c *channel) bool {
+		_, err := s.visible(c.id)
+		return err == nil
+	})
+}
+
+// listJoined lists what the app is in. Of others it is not asked here.
+func (s *Server) listJoined(in args) (object, error) {
+	return s.list(in, func(c *channel) bool { return c.has(s.bot) })
+}
+
+func (s *Server) list(in args, shown func(*channel) bool) (object, error) {
 	kinds := map[string]string{"public_channel": kindPublic, "private_channel": kindPrivate, "im": kindDirect, "mpim": kindParty}
 	types := in.get("types")
 	if types == "" {
@@ -143,7 +156,7 @@ func (s *Server) listConversations(in args) (object, error) {
 	}
 	var seen []*channel
 	for _, c := range s.channels {
-		if _, err := s.visible(c.id); err == nil && slices.Contains(wanted, c.kind) && !(c.archived && in.yes("exclude_archived")) {
+		if shown(c) && slices.Contains(wanted, c.kind) && !(c.archived && in.yes("exclude_archived")) {
 			seen = append(seen, c)
 		}
 	}

@@ -182,3 +182,23 @@ func TestPeople(t *testing.T) {
 	_, err = c.GetUserGroupMembersContext(ctx, "S0NONE")
 	c.fails(err, "no_such_subteam")
 }
+
+func TestJoinedConversations(t *testing.T) {
+	t.Parallel()
+	c := quick(t)
+	c.CreateChannel(slacktest.Channel{Name: "elsewhere", NoApp: true})
+	secret := c.CreateChannel(slacktest.Channel{Name: "secret", Private: true})
+	got, _, err := c.GetConversationsForUserContext(t.Context(), &slack.GetConversationsForUserParameters{
+		Types: []string{"public_channel", "private_channel"},
+	})
+	var ids []string
+	for _, joined := range got {
+		ids = append(ids, joined.ID)
+	}
+	if err != nil || !slices.Contains(ids, c.eng) || !slices.Contains(ids, secret) || slices.Contains(ids, c.ChannelID("elsewhere")) {
+		t.Errorf("in %q, %v", ids, err)
+	}
+	if _, _, err := c.GetConversationsForUserContext(t.Context(), &slack.GetConversationsForUserParameters{Types: []string{"im"}}); err == nil || err.Error() != "missing_scope" {
+		t.Errorf("direct messages without the scope: %v", err)
+	}
+}
