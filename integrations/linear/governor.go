@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"ship/session"
@@ -37,9 +36,6 @@ var held = [priorities]float64{Moving: 0.4, Thinking: 0.1, Asking: 0.05, Settlin
 const (
 	// maxCost of one query, in points. Linear refuses more.
 	maxCost = 10_000
-	// maxLook is how long a wait goes without looking again: a limit may have
-	// grown.
-	maxLook = time.Minute
 	// maxBlock is how long nobody asks after Linear refused for the rate. Its
 	// buckets are full again at the time it tells, and usable long before.
 	maxBlock = 30 * time.Second
@@ -61,21 +57,12 @@ func allowance(p Priority, cost int) session.Allowance {
 // to and over all gateways. It is safe for concurrent use.
 type Governor struct {
 	quota session.Quota
-
-	mu    sync.Mutex
-	turns map[turn]chan struct{} // guarded by mu
-}
-
-// turn is what waits in one line: whoever is at its head asks the quota, and
-// the others behind it do not.
-type turn struct {
-	credential string
-	priority   Priority
+	queue *session.Queue
 }
 
 // NewGovernor returns a governor over a quota.
 func NewGovernor(q session.Quota) *Governor {
-	return &Governor{quota: q, turns: make(map[turn]chan struct{})}
+	return &Governor{quota: q, queue: session.NewQueue(q)}
 }
 
 // Acquire returns when a request of a cost, in points of complexity, may be
@@ -86,25 +73,7 @@ func (g *Governor) Acquire(ctx context.Context, credential string, p Priority, c
 	if err := check(p, cost); err != nil {
 		return err
 	}
-	line := g.line(turn{credential, p})
-	select {
-	case line <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-line }()
-	for {
-		wait, err := g.quota.Take(ctx, credential, allowance(p, cost))
-		if err != nil {
-			return fmt.Errorf("wait for linear's rate: %w", err)
-		}
-		if wait <= 0 {
-			return nil
-		}
-		if err := sleep(ctx, min(wait, maxLook)); err != nil {
-			return err
-		}
-	}
+	return g.queue.Wait(ctx, session.Demand{Account: credential, Allowance: allowance(p, cost)})
 }
 
 // Try is Acquire for what is not worth waiting for, such as progress, of which
@@ -114,11 +83,7 @@ func (g *Governor) Try(ctx context.Context, credential string, p Priority, cost 
 	if err := check(p, cost); err != nil {
 		return 0, err
 	}
-	wait, err = g.quota.Take(ctx, credential, allowance(p, cost))
-	if err != nil {
-		return 0, fmt.Errorf("ask for linear's rate: %w", err)
-	}
-	return wait, nil
+	return g.queue.Try(ctx, session.Demand{Account: credential, Allowance: allowance(p, cost)})
 }
 
 func check(p Priority, cost int) error {
@@ -126,17 +91,6 @@ func check(p Priority, cost int) error {
 		return fmt.Errorf("linear: no request has priority %d and a cost of %d", p, cost)
 	}
 	return nil
-}
-
-func (g *Governor) line(t turn) chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	line := g.turns[t]
-	if line == nil {
-		line = make(chan struct{}, 1)
-		g.turns[t] = line
-	}
-	return line
 }
 
 // Observe learns from the header of an answer, and from its status as
