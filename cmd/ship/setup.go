@@ -35,7 +35,7 @@ type setupOptions struct {
 
 func setupCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "setup", Short: "Set up a platform and write its settings", Args: cobra.NoArgs}
-	cmd.AddCommand(setupGitHubCommand(), setupLinearCommand())
+	cmd.AddCommand(setupGitHubCommand(), setupLinearCommand(), setupSlackCommand())
 	return cmd
 }
 

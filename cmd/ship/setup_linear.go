@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -9,8 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,7 +115,7 @@ func (o linearSetup) complete() (linearSetup, error) {
 		return o, err
 	}
 	o.config = cmp.Or(o.config, variable(o.environ, "SHIP_CONFIG"), filepath.Join(o.dir, settingsFile))
-	if s, err := readSettings(o.known(), o.withoutLinear()); err == nil {
+	if s, err := readSettings(fileIfThere(o.config), without(o.environ, "SHIP_LINEAR_")); err == nil {
 		o.publicURL = cmp.Or(o.publicURL, s.PublicURL)
 	}
 	if o.publicURL == "" && !o.install {
@@ -127,23 +124,9 @@ func (o linearSetup) complete() (linearSetup, error) {
 	return o, nil
 }
 
-// known is the settings' file if it is there.
-func (o linearSetup) known() string {
-	if _, err := os.Stat(o.config); err != nil {
-		return ""
-	}
-	return o.config
-}
-
-// withoutLinear is the environment without the values that are only on their
-// way into the settings, and would be half a section there.
-func (o linearSetup) withoutLinear() []string {
-	return slices.DeleteFunc(slices.Clone(o.environ), func(pair string) bool { return strings.HasPrefix(pair, "SHIP_LINEAR_") })
-}
-
 // printLink prints where an admin begins to install the app.
 func (o linearSetup) printLink() error {
-	s, err := readSettings(o.known(), o.environ)
+	s, err := readSettings(fileIfThere(o.config), o.environ)
 	if err != nil {
 		return err
 	}
@@ -161,11 +144,11 @@ func (o linearSetup) printLink() error {
 // collect returns the app's three values, from where there are some.
 func (o linearSetup) collect(ctx context.Context, reg linear.Registration) (linear.Settings, error) {
 	s := linear.Settings{Grant: o.grant, APIURL: o.apiURL, TokenURL: o.tokenURL}
-	secret, err := o.given(o.secretFile, "SHIP_LINEAR_CLIENT_SECRET")
+	secret, err := givenSecret(o.environ, o.secretFile, "SHIP_LINEAR_CLIENT_SECRET")
 	if err != nil {
 		return s, err
 	}
-	hook, err := o.given(o.hookFile, "SHIP_LINEAR_WEBHOOK_SECRET")
+	hook, err := givenSecret(o.environ, o.hookFile, "SHIP_LINEAR_WEBHOOK_SECRET")
 	if err != nil {
 		return s, err
 	}
@@ -190,19 +173,6 @@ func (o linearSetup) collect(ctx context.Context, reg linear.Registration) (line
 	}
 	s.ClientSecret, s.WebhookSecret = config.NewSecret(secret), config.NewSecrets(hook)
 	return s, nil
-}
-
-// given is a secret that somebody put into a file or into the environment.
-func (o linearSetup) given(file, name string) (string, error) {
-	file = cmp.Or(file, variable(o.environ, name+"_FILE"))
-	if file == "" {
-		return strings.TrimSpace(variable(o.environ, name)), nil
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read the secret: %w", err)
-	}
-	return strings.TrimSpace(string(b)), nil
 }
 
 // guide says where to go and what to click.
@@ -275,15 +245,7 @@ func (o linearSetup) settle(p linearPapers, reg linear.Registration, s linear.Se
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(o.out, "Only you can read the secrets that were written:")
-	for _, path := range kept.secrets {
-		fmt.Fprintf(o.out, "  %s\n", path)
-	}
-	if kept.left != "" {
-		fmt.Fprintf(o.out, "\n%s is left as it is. Put this into it:\n\n%s", p.config, kept.left)
-	} else {
-		fmt.Fprintf(o.out, "%s has the section linear.\n", p.config)
-	}
+	kept.say(o.out, p.config, "linear")
 	fmt.Fprintf(o.out, `
 Next:
   1. Say in ship.yaml which repository a team or a project belongs to, and who
@@ -305,48 +267,4 @@ for one workspace and for a day; ship setup linear --install prints others:
   %s
 `, link)
 	return nil
-}
-
-// asker asks a person, or reads what a script says, a line for each value.
-type asker struct {
-	lines *bufio.Reader
-	out   io.Writer
-	// terminal is where somebody types; nil for a script.
-	terminal *os.File
-}
-
-func newAsker(in io.Reader, out io.Writer) *asker {
-	return &asker{lines: bufio.NewReader(in), out: out, terminal: terminalOf(in)}
-}
-
-// ask returns the next line. What is typed for a secret is not shown.
-func (a *asker) ask(ctx context.Context, what string, secret bool) (string, error) {
-	if a.terminal != nil {
-		fmt.Fprintf(a.out, "%s: ", what)
-	}
-	if a.terminal != nil && secret {
-		show, err := hideTyping(a.terminal)
-		if err != nil {
-			return "", fmt.Errorf("this terminal would show the secret, use --client-secret-file and --webhook-secret-file: %w", err)
-		}
-		defer func() { show(); fmt.Fprintln(a.out) }()
-	}
-	type typed struct {
-		line string
-		err  error
-	}
-	answer := make(chan typed, 1)
-	go func() { // nothing ends a read of a terminal but a line, or the program's end
-		line, err := a.lines.ReadString('\n')
-		answer <- typed{strings.TrimSpace(line), err}
-	}()
-	select {
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	case t := <-answer:
-		if t.line == "" {
-			return "", fmt.Errorf("the %s is missing", strings.ToLower(what[:1])+what[1:])
-		}
-		return t.line, nil
-	}
 }

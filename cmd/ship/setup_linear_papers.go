@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -54,14 +53,6 @@ func (p linearPapers) tokenKey(s linear.Settings) (config.Secrets, error) {
 	return nil, fmt.Errorf("read the token key: %w", err)
 }
 
-// kept is what became of the papers.
-type kept struct {
-	// secrets are the paths of what was written.
-	secrets []string
-	// left is what somebody has to add to the settings by hand.
-	left string
-}
-
 // keep writes the secrets, and adds what names them to the settings. Performed
 // again after an error, with force, it comes to the same.
 func (p linearPapers) keep(reg linear.Registration, s linear.Settings) (kept, error) {
@@ -90,87 +81,18 @@ func (p linearPapers) keep(reg linear.Registration, s linear.Settings) (kept, er
 	return k, err
 }
 
-// extend adds a section to the settings, and returns what it may not add: to
-// change what somebody wrote is theirs alone.
+// extend adds the section to the settings.
 func (p linearPapers) extend(reg linear.Registration, s linear.Settings) (left string, err error) {
-	section, err := p.section(s)
+	text, err := p.section(s)
 	if err != nil {
 		return "", err
 	}
-	address, err := yaml.Marshal(map[string]string{"public_url": reg.PublicURL})
-	if err != nil {
-		return "", err
-	}
-	old, err := os.ReadFile(p.config)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", writeWhole(p.config, string(address)+section, false)
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the settings: %w", err)
-	}
-	there, err := topLevel(old)
-	switch {
-	case err != nil || there == nil: // not what can be added to
-		return string(address) + section, nil
-	case there["linear"] != nil:
-		return p.unlike(section, s), nil
-	case there["public_url"] == nil:
-		section = string(address) + section
-	}
-	return p.add(old, section)
-}
-
-// unlike is the section, unless the one that is there says the same.
-func (p linearPapers) unlike(section string, s linear.Settings) string {
-	now, err := readSettings(p.config, nil)
-	if err == nil && now.Linear.ClientID == s.ClientID && now.Linear.Grant == s.Grant &&
-		now.Linear.ClientSecret.Reveal() == s.ClientSecret.Reveal() && now.Linear.WebhookSecret[0].Reveal() == s.WebhookSecret[0].Reveal() {
-		return ""
-	}
-	return section
-}
-
-// add appends a section to the file, if that makes settings of it that have all
-// the old ones and the new. The file stays whose it is.
-func (p linearPapers) add(old []byte, section string) (left string, err error) {
-	text := "\n" + section
-	if len(old) > 0 && !bytes.HasSuffix(old, []byte("\n")) {
-		text = "\n" + text
-	}
-	whole, err := topLevel(append(bytes.Clone(old), text...))
-	if err != nil || whole["linear"] == nil {
-		return section, nil
-	}
-	f, err := os.OpenFile(p.config, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return "", fmt.Errorf("add to the settings: %w", err)
-	}
-	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return "", fmt.Errorf("add to the settings: %w", err)
-	}
-	return "", nil
-}
-
-// topLevel are the sections of a YAML text; nil when it is no plain list of
-// them.
-func topLevel(text []byte) (map[string]*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return nil, err
-	}
-	if len(doc.Content) == 0 {
-		return map[string]*yaml.Node{}, nil
-	}
-	root := doc.Content[0]
-	if root.Kind != yaml.MappingNode || root.Style&yaml.FlowStyle != 0 {
-		return nil, nil
-	}
-	out := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		out[root.Content[i].Value] = root.Content[i+1]
-	}
-	return out, nil
+	return newSection{
+		config: p.config, name: "linear", publicURL: reg.PublicURL, text: text, same: func(now Settings) bool {
+			return now.Linear.ClientID == s.ClientID && now.Linear.Grant == s.Grant &&
+				now.Linear.ClientSecret.Reveal() == s.ClientSecret.Reveal() && now.Linear.WebhookSecret[0].Reveal() == s.WebhookSecret[0].Reveal()
+		},
+	}.extend()
 }
 
 // section is the part of ship.yaml that an app brings along. Relative paths

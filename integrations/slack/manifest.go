@@ -16,8 +16,8 @@ const HookPath = "/webhooks/slack"
 
 const (
 	// newAppPage is Slack's form for a new app, in the browser of whoever is
-	// signed in.
-	newAppPage = "https://api.slack.com/apps"
+	// signed in. The manifest follows.
+	newAppPage = "https://api.slack.com/apps?new_app=1&manifest_json="
 	// maxAppName is the longest name of an app, in characters.
 	maxAppName = 35
 )
@@ -89,7 +89,7 @@ func (r Registration) Page() (string, error) {
 	if err := json.Compact(&short, manifest); err != nil {
 		return "", fmt.Errorf("slack: shorten the manifest: %w", err)
 	}
-	return newAppPage + "?" + url.Values{"new_app": {"1"}, "manifest_json": {short.String()}}.Encode(), nil
+	return newAppPage + strings.ReplaceAll(url.QueryEscape(short.String()), "+", "%20"), nil // which nobody reads as a plus
 }
 
 // part of a manifest. What is false is said, for what is left out need not be

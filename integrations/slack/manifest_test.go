@@ -196,7 +196,7 @@ func TestPageIsFilledIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		u, err := url.Parse(page)
-		if err != nil || u.Host != "api.slack.com" || u.Path != "/apps" || u.Query().Get("new_app") != "1" || len(page) > 8000 {
+		if err != nil || u.Host != "api.slack.com" || u.Path != "/apps" || u.Query().Get("new_app") != "1" || len(page) > 8000 || strings.Contains(page, "+") {
 			t.Fatalf("%d: %s, %v", len(page), page, err)
 		}
 		var a madeApp
