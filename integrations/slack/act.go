@@ -28,7 +28,13 @@ type act struct {
 	quote       string
 	// early: there is a message of the person's to react to at once.
 	early bool
-	at    time.Time
+	// known: it is for us only in a thread that has a session.
+	known bool
+	// amends: it changes the words of an earlier act of the same id, which were
+	// these before.
+	amends bool
+	before string
+	at     time.Time
 }
 
 // deliver makes a delivery of an act. Slack's own id for that comes first, if
@@ -38,11 +44,13 @@ func (a act) deliver(delivery string) session.Delivery {
 	if validDelivery.MatchString(delivery) {
 		keys = []string{"sl:" + delivery, "sl:" + a.content}
 	}
+	kind := session.Asked
+	if a.amends {
+		kind = session.Amended
+	}
 	return session.Delivery{
-		Session: a.thread.id(),
-		Keys:    keys,
-		Keep:    keepKeys,
-		Event: session.Event{V: session.EventVersion, Kind: session.Asked, Delivery: delivery, Request: &session.Request{
+		Session: a.thread.id(), Keys: keys, Keep: keepKeys, Known: a.known,
+		Event: session.Event{V: session.EventVersion, Kind: kind, Delivery: delivery, Before: bot.Prefix(a.before, maxText), Request: &session.Request{
 			ID: a.id, Thread: a.thread.session(), By: a.by, Verb: cmp.Or(a.command.Verb, session.Instruct),
 			Text: bot.Prefix(a.command.Text, maxText), Quote: bot.Prefix(a.quote, maxQuote), Ref: a.ref.String(), Early: a.early,
 			Repo: a.command.Repo, Branch: a.command.Branch, Model: a.command.Model, At: a.at,

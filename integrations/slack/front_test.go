@@ -61,7 +61,7 @@ func TestFrontDoor(t *testing.T) {
 	t.Parallel()
 	in, registry := newInbox(), prometheus.NewRegistry()
 	door := bot.NewServer(bot.Config{
-		Inbox: in, Receivers: map[string]bot.Receiver{Platform: receiver(t)}, Registry: registry,
+		Inbox: in, Receivers: map[string]bot.Receiver{Platform: receiver(t)}, Metrics: bot.NewMetrics(registry),
 	}).Handler()
 	post := func(body []byte, late time.Duration) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodPost, "/webhooks/slack", strings.NewReader(string(body)))

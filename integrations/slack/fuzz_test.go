@@ -18,7 +18,7 @@ var validSession = regexp.MustCompile(`^sl(\.[A-Za-z0-9-]{1,64}){3}$`)
 func seeds(f *testing.F) {
 	for _, body := range [][]byte{
 		happens(calls("[repo=a/b] fix it")).json(f), happens(reply(says("<@" + us + "> stop"))).json(f),
-		happens(says("hi").with(object{"channel_type": "im"})).json(f),
+		happens(says("hi").with(object{"channel_type": "im"})).json(f), edit("<@"+us+"> fix that", "<@"+us+"> fix it", nil).json(f),
 		happens(calls("x").with(object{"team": "T2"})).with(object{"is_ext_shared_channel": true}).json(f),
 		happens(object{"type": "agent_session_stopped", "channel": ch, "thread_ts": rootTS, "user": ada, "event_ts": nextTS}).json(f),
 		presses(f, press(object{"action_id": "ship_choose.1", "value": "acme/widgets"})), presses(f, shortcut("U0OTHER")),

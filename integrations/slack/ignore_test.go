@@ -10,12 +10,6 @@ import (
 
 func TestWhatIsNotForUs(t *testing.T) {
 	t.Parallel()
-	edit := func(now, before string, more object) []byte {
-		return happens(says("").with(object{
-			"subtype": "message_changed", "hidden": true, "user": nil,
-			"message": object{"user": ada, "text": now}.with(more), "previous_message": object{"user": ada, "text": before},
-		})).json(t)
-	}
 	call := "<@" + us + "> fix it"
 	tests := map[string]struct {
 		body           []byte
@@ -33,11 +27,16 @@ func TestWhatIsNotForUs(t *testing.T) {
 		"hidden":                {happens(says(call).with(object{"hidden": true})).json(t), "message", "not spoken"},
 		"joined":                {happens(says(call).with(object{"subtype": "channel_join"})).json(t), "message", "not spoken"},
 		"deleted":               {happens(says(call).with(object{"subtype": "message_deleted", "hidden": true})).json(t), "message", "not spoken"},
-		"request edited":        {edit(call+" now", call, nil), "message", "edit of a request"},
-		"mention taken out":     {edit("fix it", call, nil), "message", "edit of a request"},
-		"link unfurled":         {edit(call, call+" ", nil), "message", "not spoken"},
-		"other edit":            {edit("dinner?", "lunch?", nil), "message", "not spoken"},
-		"our own edited":        {edit(call+" now", call, object{"user": us}), "message", "not spoken"},
+		"mention taken out":     {edit("fix it", call, nil).json(t), "message", "not spoken"},
+		"mention added":         {edit(call, "fix it", nil).json(t), "message", "mentioned by an edit"},
+		"mention edited late":   {happens(calls("x").with(object{"edited": object{"ts": "1795604800.000100"}})).json(t), "app_mention", "mentioned by an edit"},
+		"link unfurled":         {edit(call, call, object{"edited": nil}).json(t), "message", "not spoken"},
+		"space added":           {edit(call+" ", call, nil).json(t), "message", "not spoken"},
+		"other edit":            {edit("dinner?", "lunch?", nil).json(t), "message", "not spoken"},
+		"our own edited":        {edit(call+" now", call, object{"user": us}).json(t), "message", "not spoken"},
+		"a bot's edited":        {edit(call+" now", call, object{"bot_id": "B2"}).json(t), "message", "not spoken"},
+		"deleted under replies": {edit("This message was deleted.", call, object{"subtype": "tombstone", "user": "USLACKBOT"}).json(t), "message", "not spoken"},
+		"reply edited":          {edit("use production", "use staging", object{"ts": nextTS, "thread_ts": rootTS}).json(t), "message", "not spoken"},
 		"home opened":           {happens(object{"type": "app_home_opened", "user": ada, "tab": "messages"}).json(t), "other", "ignored event"},
 		"title changed":         {happens(object{"type": "agent_session_title_changed"}).json(t), "other", "ignored event"},
 		"unknown event":         {happens(object{"type": "comet_seen", "channel": object{"id": 1}, "user": []int{1}}).json(t), "other", "ignored event"},

@@ -4,35 +4,46 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"ship/bot"
 	"ship/session"
 )
 
-// said makes an act of a message that is for us, and otherwise says what it is.
-// One that mentions us is sent twice, as what it is and as a mention, under
-// different ids; the content key is the same.
-func said(e envelope) (a act, ignored string, err error) {
+// written makes an act of what was written or edited, if that is for us, and
+// otherwise says what it is. open: see ReceiverConfig.OpenThreads.
+func written(e envelope, open bool) (a act, ignored string, err error) {
+	if e.Event.Subtype == "message_changed" && !e.own() && e.Event.Bot == "" {
+		return amended(e, open)
+	}
+	return said(e, open)
+}
+
+// said makes an act of a message. One that mentions us is sent twice, as what it
+// is and as a mention, under different ids; the content key is the same.
+func said(e envelope, open bool) (a act, ignored string, err error) {
 	m := e.Event
-	direct := m.ChannelType == "im"
+	known := !forUs(e)
 	switch {
 	case e.own():
 		return act{}, outcomeOwn, nil
 	case m.Bot != "":
 		return act{}, outcomeBot, nil
-	case m.Subtype == "message_changed":
-		return act{}, edited(e), nil
 	case m.Hidden || !spoken(m.Subtype):
 		return act{}, outcomeSubtype, nil
-	case !direct && m.Type != eventMention && !mentions(m.Text, e.bot()):
-		return act{}, unaddressed(m), nil
+	case known && !replies(m):
+		return act{}, outcomeUnaddressed, nil
+	case known && !(open && toAll(m.Text)):
+		return act{}, outcomeReply, nil
+	case forgotten(m):
+		return act{}, outcomeEdited, nil
 	}
 	t := thread{e.team(), m.Channel, cmp.Or(m.Thread, m.TS)}
 	if !t.valid() || !validTS.MatchString(m.TS) || !validID.MatchString(m.User) {
 		return act{}, "", fmt.Errorf("message: %w", errUnusable)
 	}
 	return act{
-		thread: t, ref: ref{refMessage, m.TS}, by: e.person(), early: true, at: moment(m.TS),
+		thread: t, ref: ref{refMessage, m.TS}, by: e.person(), early: true, known: known, at: moment(m.TS),
 		id: "sl-m-" + m.Channel + "-" + dashed(m.TS), content: t.team + "/" + m.Channel + "/" + m.TS,
 		command: understood(m, e.bot()),
 	}, "", nil
@@ -42,8 +53,7 @@ func said(e envelope) (a act, ignored string, err error) {
 // nothing asks what it could say.
 func understood(m event, us string) bot.Command {
 	c := bot.ParseText(plain(addressed(m.Text, us)))
-	begins := m.Thread == "" || m.Thread == m.TS
-	if begins && c.Text == "" && (c.Verb == "" || c.Verb == session.Instruct) {
+	if !replies(m) && c.Text == "" && (c.Verb == "" || c.Verb == session.Instruct) {
 		return bot.Command{Verb: session.Help}
 	}
 	return c
@@ -62,22 +72,51 @@ func mentions(text, us string) bool {
 	return ok
 }
 
-func unaddressed(m event) string {
-	if m.Thread != "" && m.Thread != m.TS {
-		return outcomeReply
-	}
-	return outcomeUnaddressed
+// forUs: ship is mentioned, or spoken with alone.
+func forUs(e envelope) bool {
+	return e.Event.ChannelType == "im" || e.Event.Type == eventMention || mentions(e.Event.Text, e.bot())
 }
 
-// edited tells edits of what may be a request from the many others, such as the
-// previews of links that Slack adds. Neither is a request anew.
-func edited(e envelope) string {
+func replies(m event) bool { return m.Thread != "" && m.Thread != m.TS }
+
+// toAll: a text is not for somebody whom it begins with.
+func toAll(text string) bool {
+	_, somebody := mention(strings.TrimSpace(text), "", 0)
+	return !somebody
+}
+
+// forgotten: Slack tells of a mention again when it is edited, and this one is
+// so old that whether it was heard before is not known any more.
+func forgotten(m event) bool {
+	return m.Edited.TS != "" && moment(m.Edited.TS).Sub(moment(m.TS)) > keepKeys-time.Hour
+}
+
+// amended makes an act of an edit of what was for us before. Many edits are
+// none of words, such as the previews of links that Slack adds. One that
+// mentions us for the first time asks nothing: if Slack tells of the mention,
+// that does.
+func amended(e envelope, open bool) (a act, ignored string, err error) {
 	now, before := e.Event.Message, e.Event.Previous
-	ours := e.Event.ChannelType == "im" || mentions(now.Text, e.bot()) || mentions(before.Text, e.bot())
-	if now.Bot == "" && now.User != e.bot() && ours && strings.TrimSpace(now.Text) != strings.TrimSpace(before.Text) {
-		return outcomeEdited
+	if !validTS.MatchString(now.Edited.TS) || now.User != before.User {
+		return act{}, outcomeSubtype, nil
 	}
-	return outcomeSubtype
+	was, is := e.as(now, before.Text), e.as(now, now.Text)
+	a, ignored, err = said(was, open)
+	switch {
+	case err != nil:
+		return act{}, "", err
+	case ignored != "" && !forUs(was) && forUs(is):
+		return act{}, outcomeEdited, nil
+	case ignored != "":
+		return act{}, outcomeSubtype, nil
+	}
+	words := understood(is.Event, e.bot())
+	if words == a.command {
+		return act{}, outcomeSubtype, nil
+	}
+	a.amends, a.known, a.before, a.command = true, true, a.command.Text, words
+	a.content = "edit/" + a.content + "/" + now.Edited.TS
+	return a, "", nil
 }
 
 // stopped is the stop button that Slack shows while a session works.

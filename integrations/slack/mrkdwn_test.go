@@ -130,9 +130,9 @@ func FuzzMrkdwn(f *testing.F) {
 	})
 }
 
-// patience is for machines with much else to do: what is told takes some tenths
+// endless is for machines with much else to do: what is told takes some tenths
 // of a second here at most, and takes minutes where it grows without bounds.
-const patience = 30 * time.Second
+const endless = 30 * time.Second
 
 // TestTime: no text takes long, however odd.
 func TestTime(t *testing.T) {
@@ -148,7 +148,7 @@ func TestTime(t *testing.T) {
 	for name, text := range odd {
 		begun := time.Now()
 		mrkdwn(text, minRoom)
-		if took := time.Since(begun); took > patience {
+		if took := time.Since(begun); took > endless {
 			t.Errorf("%q took %v", name, took)
 		}
 	}

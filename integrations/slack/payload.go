@@ -49,6 +49,7 @@ type event struct {
 	Bot      string `json:"bot_id"`
 	App      string `json:"app_id"`
 	Hidden   bool   `json:"hidden"`
+	Edited   edited `json:"edited"`
 	// Message and Previous are what was edited, after and before.
 	Message  edition `json:"message"`
 	Previous edition `json:"previous_message"`
@@ -58,10 +59,33 @@ type event struct {
 	} `json:"tokens"`
 }
 
+// edited is when a person last changed a message. What Slack adds, such as the
+// preview of a link, is none of that.
+type edited struct {
+	TS string `json:"ts"`
+}
+
+// edition is a message as it was at one time.
 type edition struct {
-	User string `json:"user"`
-	Bot  string `json:"bot_id"`
-	Text string `json:"text"`
+	Subtype  string `json:"subtype"`
+	TS       string `json:"ts"`
+	Thread   string `json:"thread_ts"`
+	User     string `json:"user"`
+	UserTeam string `json:"user_team"`
+	Team     string `json:"team"`
+	Bot      string `json:"bot_id"`
+	App      string `json:"app_id"`
+	Text     string `json:"text"`
+	Edited   edited `json:"edited"`
+}
+
+// as is a message that was edited, as if it had been written just so.
+func (e envelope) as(m edition, text string) envelope {
+	e.Event = event{
+		Type: eventMessage, Subtype: m.Subtype, Channel: e.Event.Channel, ChannelType: e.Event.ChannelType,
+		TS: m.TS, Thread: m.Thread, User: m.User, UserTeam: m.UserTeam, Team: m.Team, Bot: m.Bot, App: m.App, Text: text,
+	}
+	return e
 }
 
 // team is the workspace that installed the app. In a shared channel the

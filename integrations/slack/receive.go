@@ -25,7 +25,7 @@ const (
 	outcomeOwn           = "own output"
 	outcomeBot           = "another bot"
 	outcomeSubtype       = "not spoken"
-	outcomeEdited        = "edit of a request"
+	outcomeEdited        = "mentioned by an edit"
 	outcomeUnaddressed   = "not addressed"
 	outcomeReply         = "reply without a mention"
 	outcomeUnusable      = "unusable"
@@ -56,6 +56,9 @@ type ReceiverConfig struct {
 	// Secrets sign what Slack posts. All are accepted, so that they can be
 	// rotated.
 	Secrets []string
+	// OpenThreads: what people reply in a thread that has a session is for ship,
+	// whether or not they mention it.
+	OpenThreads bool
 	// Logger gets a line for what an operator should know; nil discards.
 	Logger *slog.Logger
 	// Now is the clock; nil: time.Now.
@@ -78,7 +81,9 @@ func NewReceiver(c ReceiverConfig) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Receiver{verifier: v, reader: newReader(c.Logger, c.Now)}, nil
+	r := &Receiver{verifier: v, reader: newReader(c.Logger, c.Now)}
+	r.reader.open = c.OpenThreads
+	return r, nil
 }
 
 // Receive verifies a delivery and decodes what ship needs of it. It wraps
@@ -107,10 +112,12 @@ func (r *Receiver) Receive(ctx context.Context, header http.Header, body []byte)
 type reader struct {
 	log *slog.Logger
 	now func() time.Time
+	// open: see ReceiverConfig.OpenThreads.
+	open bool
 }
 
 func newReader(log *slog.Logger, now func() time.Time) reader {
-	r := reader{log, now}
+	r := reader{log: log, now: now}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
 	}
@@ -167,7 +174,7 @@ func (r reader) happened(ctx context.Context, e envelope) bot.Received {
 	var err error
 	switch e.Event.Type {
 	case eventMention, eventMessage:
-		a, received.Outcome, err = said(e)
+		a, received.Outcome, err = written(e, r.open)
 	case eventStopped:
 		a, err = stopped(e)
 	case eventUninstalled, eventRevoked:

@@ -188,7 +188,7 @@ func TestExamples(t *testing.T) {
 		"message.channels.thread-reply.json":        "reply without a mention",
 		"message.channels.twin-of-app_mention.json": "accepted",
 		"message.im.json":                           "accepted",
-		"message.message_changed.json":              "edit of a request",
+		"message.message_changed.json":              "accepted",
 		"message.message_deleted.json":              "not spoken",
 		"message.own-bot-echo.json":                 "own output",
 		"slash_command.form.txt":                    "accepted",

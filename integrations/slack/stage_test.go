@@ -18,6 +18,7 @@ const (
 	us     = "UBOTSHIP"
 	rootTS = "1795000000.000100"
 	nextTS = "1795000123.000200"
+	editTS = "1795000150.000300"
 )
 
 var now = time.Unix(1795000200, 0).UTC()
@@ -81,6 +82,15 @@ func calls(text string) object {
 }
 
 func reply(o object) object { return o.with(object{"thread_ts": rootTS, "ts": nextTS}) }
+
+// edit is Ada's edit of the message that begins the thread.
+func edit(now, before string, more object) object {
+	after := object{"user": ada, "text": now, "ts": rootTS, "edited": object{"user": ada, "ts": editTS}}.with(more)
+	return happens(says("").with(object{
+		"subtype": "message_changed", "hidden": true, "user": nil, "ts": editTS,
+		"message": after, "previous_message": object{"user": after["user"], "text": before, "ts": after["ts"]},
+	}))
+}
 
 func byForm(values object) []byte {
 	form := url.Values{}

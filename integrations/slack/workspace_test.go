@@ -36,13 +36,17 @@ func workspace(t *testing.T) *slacktest.Server {
 // delivers is either way in.
 type delivers func(slacktest.Delivery) (slacktest.Answer, error)
 
+func only(kind session.Kind, ds []session.Delivery) []session.Delivery {
+	return slices.DeleteFunc(ds, func(d session.Delivery) bool { return d.Event.Kind != kind })
+}
+
 // conversation is what people do in a workspace, and what has to come of it.
 func conversation(t *testing.T, s *slacktest.Server, in *inbox, deliver delivers) {
 	t.Helper()
 	asks := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, d := range in.all() {
+		for _, d := range only(session.Asked, in.all()) {
 			q := d.Event.Request
 			got = append(got, string(q.Verb)+" "+q.Text)
 		}
@@ -81,7 +85,10 @@ func conversation(t *testing.T, s *slacktest.Server, in *inbox, deliver delivers
 	all([]slacktest.Delivery{s.Shortcut(slacktest.Change{Channel: "eng", TS: begun, By: "bob"}, callbackMessage)})
 	asks("instruct fix <the> login & see https://a.example/x", "stop ", "status ", "instruct fix the tests", "instruct ")
 	all(s.RevokeToken())
-	got := in.all()
+	if edits := only(session.Amended, in.all()); len(edits) != 1 || edits[0].Event.Request.Text != "fix the logout" {
+		t.Errorf("edited to %+v", edits)
+	}
+	got := only(session.Asked, in.all())
 	if got[0].Session != got[1].Session || got[0].Session != got[4].Session || got[0].Session == got[2].Session || got[0].Session == got[3].Session {
 		t.Errorf("sessions %s, %s, %s, %s, %s", got[0].Session, got[1].Session, got[2].Session, got[3].Session, got[4].Session)
 	}
