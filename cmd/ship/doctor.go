@@ -17,6 +17,7 @@ import (
 
 	"ship/integrations/github"
 	"ship/integrations/linear"
+	"ship/integrations/slack"
 )
 
 // checkTime bounds one check. The slowest starts a box and ends it.
@@ -85,6 +86,8 @@ type patient struct {
 	// visit is what Linear's token opens, where ship has one without anybody's
 	// help.
 	visit *linear.Visit
+	// holder is whom Slack's token acts as.
+	holder slack.Holder
 }
 
 // checks are all, in the order in which a person would set things up.
@@ -108,7 +111,7 @@ func checks() []check {
 		{name: "github.installations", after: app, run: checkInstallations},
 		{name: "github.ping", after: []string{"settings"}, run: just(checkPing)},
 	}
-	return append(list, linearChecks()...)
+	return slices.Concat(list, linearChecks(), slackChecks())
 }
 
 func doctorCommand() *cobra.Command {
@@ -119,9 +122,9 @@ func doctorCommand() *cobra.Command {
 		Short: "Check everything that ship needs, and say what to do",
 		Long: `Checks the settings, the data_dir, Redis, the sandbox, OpenCode, the keys of all
 models (without asking any of them anything), the GitHub App with its
-permissions, events, webhook and installations, the app of Linear if there is
-one, and sends ship signed pings through public_url. It may run beside ship serve or without it. No secret is
-printed. It fails when a check failed.`,
+permissions, events, webhook and installations, the apps of Linear and Slack if
+there are any, and sends ship signed pings through public_url. It may run beside
+ship serve or without it. No secret is printed. It fails when a check failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p := &patient{configPath: configPath, environ: os.Environ()}

@@ -130,7 +130,7 @@ func checkRoutes(ctx context.Context, p *patient) []finding {
 	}
 	names := routed(p.settings)
 	if len(names) == 0 {
-		return []finding{doubt("fill in repositories, so that not every issue begins with a question", "none is named; ship asks which one is meant")}
+		return []finding{doubt("fill in repositories, so that not everything begins with a question", "none is named; ship asks which one is meant")}
 	}
 	host, err := codeHost(opened)
 	if err != nil {
@@ -179,11 +179,11 @@ func checkPeople(_ context.Context, p *patient) []finding {
 	people := p.settings.Access.People
 	var found []finding
 	if p.settings.Access.Unmatched == "allow" {
-		found = append(found, doubt("set access.unmatched to refuse", "everybody who can write to ship in Linear may command it, whatever they may do on GitHub"))
+		found = append(found, doubt("set access.unmatched to refuse", "everybody who can write to ship in Linear or Slack may command it, whatever they may do on GitHub"))
 	}
 	for _, key := range slices.Sorted(maps.Keys(people)) {
-		if !strings.Contains(key, "@") && !linearID.MatchString(strings.TrimSpace(key)) {
-			found = append(found, doubt("write an e-mail address, or the id of an account", "access.people: %s is neither, so nobody is found by it in Linear", key))
+		if id := strings.TrimSpace(key); !strings.Contains(id, "@") && !linearID.MatchString(id) && !slackID.MatchString(id) {
+			found = append(found, doubt("write an e-mail address, or the id of an account", "access.people: %s is neither, so nobody is found by it", key))
 		}
 	}
 	if len(people) == 0 {
@@ -195,7 +195,7 @@ func checkPeople(_ context.Context, p *patient) []finding {
 // checkLinearPing sends what Linear never sends, but signed as Linear does.
 func checkLinearPing(ctx context.Context, p *patient) finding {
 	return p.knock(ctx, door{
-		platform: "Linear", section: "linear", path: linear.HookPath, secrets: p.settings.Linear.WebhookSecret, answer: "ignored",
+		platform: "Linear", key: "linear.webhook_secret", path: linear.HookPath, secrets: p.settings.Linear.WebhookSecret, answer: "ignored",
 		sign: func(secret string) (signed, error) {
 			return signLinear([]byte(linearPing), secret, newGUID(), time.Now())
 		},

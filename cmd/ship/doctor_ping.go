@@ -53,11 +53,13 @@ func fetch(ctx context.Context, address string) (status int, err error) {
 // door is where a platform's webhooks are taken, and how one is made that
 // nothing follows from.
 type door struct {
-	// platform as people write it, and its section in the settings.
-	platform, section string
-	path              string
-	secrets           config.Secrets
-	sign              func(secret string) (signed, error)
+	// platform as people write it.
+	platform string
+	path     string
+	// key of the secrets in the settings.
+	key     string
+	secrets config.Secrets
+	sign    func(secret string) (signed, error)
 	// answer is part of what ship says to it.
 	answer string
 	// misread and remedy explain a 400.
@@ -67,7 +69,7 @@ type door struct {
 // checkPing sends what GitHub sends when a webhook is set up.
 func checkPing(ctx context.Context, p *patient) finding {
 	return p.knock(ctx, door{
-		platform: "GitHub", section: "github", path: hookPath, secrets: p.settings.GitHub.WebhookSecret, answer: "ping",
+		platform: "GitHub", key: "github.webhook_secret", path: hookPath, secrets: p.settings.GitHub.WebhookSecret, answer: "ping",
 		sign:    func(secret string) (signed, error) { return pingOf(p.settings.GitHub.AppID, secret), nil },
 		misread: "what answers belongs to another app", remedy: "restart ship after a change of github.app_id; else another ship answers there",
 	})
@@ -78,7 +80,7 @@ func checkPing(ctx context.Context, p *patient) finding {
 func (p *patient) knock(ctx context.Context, d door) finding {
 	secrets := d.secrets.Reveal()
 	if len(secrets) == 0 {
-		return bad("ship setup "+d.section, "there is no webhook secret to sign with")
+		return bad("ship setup "+strings.ToLower(d.platform), "there is no webhook secret to sign with")
 	}
 	target := p.settings.PublicURL
 	if target == "" {
@@ -117,7 +119,7 @@ func (p *patient) unheard(d door, target string, status int, err error) finding 
 	case err != nil:
 		return blame("check DNS, the certificate, and the proxy before ship", "%s cannot be reached: %v", target, err)
 	case status == http.StatusUnauthorized:
-		return bad("restart ship after a change of "+d.section+".webhook_secret; else another ship answers there", "%s refuses the signature (401): what answers has other secrets", target)
+		return bad("restart ship after a change of "+d.key+"; else another ship answers there", "%s refuses the signature (401): what answers has other secrets", target)
 	case status == http.StatusBadRequest:
 		return bad(d.remedy, "%s refuses the ping (400): %s", target, d.misread)
 	case status == http.StatusNotFound:

@@ -39,13 +39,16 @@ for standard input, or one of
   github comment   somebody comments on an issue (--repo, --number, --login, --text)
   github label     somebody puts the label ship on an issue
   linear ping      signed as Linear does, and of no consequence
+  slack ping       what Slack sends when the address is typed in
 
 A body of Linear's says itself what it is, and is stamped with the time before it
-is signed.
+is signed. One of Slack's is an event or an interaction in JSON, or the form of a
+slash command.
 The answer's status and line are printed; the command fails unless it is 2xx.`,
 		Example: `  ship send github comment --repo acme/widgets --repo-id 1 --installation 99 --text "/ship fix the build"
   ship send github payload.json --event issue_comment
-  ship send linear payload.json`,
+  ship send linear payload.json
+  ship send slack payload.json`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return send(cmd.Context(), o, args[0], args[1], cmd.OutOrStdout())
@@ -54,9 +57,9 @@ The answer's status and line are printed; the command fails unless it is 2xx.`,
 	f := cmd.Flags()
 	f.StringVar(&o.config, "config", "", "settings file")
 	f.StringVar(&o.url, "url", "", "address of ship (default: listen of the settings)")
-	f.StringVar(&o.secret, "secret-file", "", "file with the webhook secret (default: that of the settings)")
+	f.StringVar(&o.secret, "secret-file", "", "file with the secret to sign with (default: that of the settings)")
 	f.StringVar(&o.event, "event", "", "event name, for a file of GitHub's")
-	f.StringVar(&o.delivery, "delivery", "", "delivery id (default: a new one)")
+	f.StringVar(&o.delivery, "delivery", "", "delivery id, not for Slack (default: a new one)")
 	f.StringVar(&o.fixture.repo, "repo", "acme/widgets", "repository of a fixture")
 	f.Int64Var(&o.fixture.repoID, "repo-id", 1, "its id")
 	f.Int64Var(&o.fixture.installation, "installation", 1, "id of the app's installation on it")
@@ -77,8 +80,10 @@ func send(ctx context.Context, o sendOptions, platform, what string, out io.Writ
 		d, err = o.github(s, what)
 	case "linear":
 		d, err = o.linear(s, what)
+	case "slack":
+		d, err = o.slack(s, what)
 	default:
-		return fmt.Errorf("%q is not a platform that ship knows; there are: github, linear", platform)
+		return fmt.Errorf("%q is not a platform that ship knows; there are: github, linear, slack", platform)
 	}
 	if err != nil {
 		return err
@@ -102,7 +107,7 @@ func (o sendOptions) github(s Settings, what string) (signed, error) {
 	if err != nil {
 		return signed{}, err
 	}
-	secret, err := o.signingSecret("github", s.GitHub.WebhookSecret)
+	secret, err := o.signingSecret("github.webhook_secret", s.GitHub.WebhookSecret)
 	if err != nil {
 		return signed{}, err
 	}
@@ -137,8 +142,9 @@ func deliver(ctx context.Context, url string, d signed, out io.Writer) error {
 	return nil
 }
 
-// signingSecret is the one of the flags, else the first of a platform's.
-func (o sendOptions) signingSecret(platform string, secrets config.Secrets) (string, error) {
+// signingSecret is the one of the flags, else the first of those in the settings
+// under a key.
+func (o sendOptions) signingSecret(key string, secrets config.Secrets) (string, error) {
 	if o.secret != "" {
 		b, err := os.ReadFile(o.secret)
 		if err != nil {
@@ -149,7 +155,7 @@ func (o sendOptions) signingSecret(platform string, secrets config.Secrets) (str
 	if len(secrets) > 0 {
 		return secrets[0].Reveal(), nil
 	}
-	return "", fmt.Errorf("%s.webhook_secret is not set; give --secret-file", platform)
+	return "", fmt.Errorf("%s is not set; give --secret-file", key)
 }
 
 // body returns the event's name and the bytes to sign.

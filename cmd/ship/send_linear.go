@@ -30,7 +30,7 @@ func (o sendOptions) linear(s Settings, what string) (signed, error) {
 			return signed{}, err
 		}
 	}
-	secret, err := o.signingSecret("linear", s.Linear.WebhookSecret)
+	secret, err := o.signingSecret("linear.webhook_secret", s.Linear.WebhookSecret)
 	if err != nil {
 		return signed{}, err
 	}
