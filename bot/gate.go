@@ -41,6 +41,10 @@ type Clues struct {
 	// Project and Team by name, key or id.
 	Project, Team []string
 	Channel, User []string
+	// Remembered is what somebody asked to be gone by at this place.
+	Remembered string
+	// Recent are those that the asker had ship work in, the newest first.
+	Recent []string
 }
 
 // Asker is who asks on a platform that hosts no code.

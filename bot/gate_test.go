@@ -77,7 +77,12 @@ func TestRoute(t *testing.T) {
 		{"project", rules, nil, Clues{Labels: []string{"bug"}, Project: []string{"id", "checkout"}, Team: []string{"ENG"}}, "acme/shop", nil},
 		{"team", rules, nil, Clues{Team: []string{"Engineering", "eng", "uuid"}, Channel: []string{"C1"}}, "acme/widgets", nil},
 		{"channel", rules, nil, Clues{Channel: []string{"c1"}, User: []string{"ada"}}, "acme/chat", nil},
+		{"channel before what is remembered", rules, nil, Clues{Channel: []string{"C1"}, Remembered: "acme/kept"}, "acme/chat", nil},
+		{"remembered before the user", withDefault, nil, Clues{Channel: []string{"C2"}, Remembered: " acme/kept ", User: []string{"ada"}, Recent: []string{"acme/late"}}, "acme/kept", nil},
 		{"user", withDefault, nil, Clues{User: []string{"Ada"}}, "acme/ada", nil},
+		{"recent first", RouteSettings{}, []string{"o/r", "a/b"}, Clues{Recent: []string{"A/B", "c/d"}}, "", []string{"A/B", "c/d", "o/r"}},
+		{"recent first among those of the rules", rules, nil, Clues{Labels: []string{"backend", "mobile app"}, Recent: []string{"x/y", "ACME/app"}}, "", []string{"acme/app", "acme/api"}},
+		{"recent is no rule", withDefault, nil, Clues{Recent: []string{"acme/late"}}, "acme/default", nil},
 		{"default", withDefault, []string{"x/y"}, Clues{Labels: []string{"bug", ""}}, "acme/default", nil},
 		{"nothing matches", rules, []string{"acme/api", "o/r"}, Clues{}, "", []string{
 			"acme/api", "o/r", "acme/app", "acme/shop", "acme/site", "acme/widgets", "acme/chat", "acme/ada",

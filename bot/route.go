@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,15 +22,16 @@ type RouteSettings struct {
 	Labels   map[string]string `yaml:"labels" doc:"Repository as OWNER/NAME by the label of an issue. Labels are compared without regard to case, and count before all that follows."`
 	Projects map[string]string `yaml:"projects" doc:"Repository by project, as its name or its id."`
 	Teams    map[string]string `yaml:"teams" doc:"Repository by team, as its name, its key such as ENG, or its id."`
-	Channels map[string]string `yaml:"channels" doc:"Repository by the channel of a chat."`
-	Users    map[string]string `yaml:"users" doc:"Repository by the person who asks."`
+	Channels map[string]string `yaml:"channels" doc:"Repository by the channel of a chat, as its id or its name, such as #backend."`
+	Users    map[string]string `yaml:"users" doc:"Repository by the person who asks, as the account's id, the e-mail address or the handle."`
 	Default  string            `yaml:"default" doc:"Repository for all that nothing else says it for. Empty: ship asks, unless there is only one to choose."`
 }
 
 // Route finds the repository that is meant: the explicit one, else that of a
-// label, of the project, of the team, of the channel, of the user, else the
-// default. Where that leaves several, name is empty and candidates are what to
-// choose from; where it leaves none, both are empty.
+// label, of the project, of the team, of the channel, the one remembered, that of
+// the user, else the default. Where that leaves several, name is empty and
+// candidates are what to choose from, those first that were worked in lately;
+// where it leaves none, both are empty.
 func (g *Gate) Route(ctx context.Context, c Clues) (name string, candidates []string, err error) {
 	if name := strings.TrimSpace(c.Explicit); name != "" {
 		return name, nil, nil
@@ -39,36 +41,38 @@ func (g *Gate) Route(ctx context.Context, c Clues) (name string, candidates []st
 		if candidates, err = g.known(ctx); err != nil {
 			return "", nil, err
 		}
+		candidates = distinct(slices.Concat(c.Recent, candidates))
 	}
-	if len(candidates) == 1 {
+	if candidates = first(c.Recent, candidates); len(candidates) == 1 {
 		return candidates[0], nil, nil
 	}
 	return "", candidates, nil
 }
 
-// follow returns where the rules of the first kind lead that has any for the
-// clues. Nowhere: none has.
+// follow returns where the first of what counts leads that says anything of the
+// clues. Nowhere: nothing does.
 func (s RouteSettings) follow(c Clues) []string {
-	for _, t := range s.tables(c) {
-		if found := look(t.rules, t.clues); len(found) > 0 {
+	for _, found := range [][]string{
+		look(s.Labels, c.Labels), look(s.Projects, c.Project), look(s.Teams, c.Team), look(s.Channels, c.Channel),
+		distinct([]string{c.Remembered}), look(s.Users, c.User), distinct([]string{s.Default}),
+	} {
+		if len(found) > 0 {
 			return found
 		}
 	}
-	return distinct([]string{s.Default})
+	return nil
 }
 
-// routeTable are the rules of one kind, and the clues that they are for.
+// routeTable are the rules of one kind.
 type routeTable struct {
 	key   string
 	rules map[string]string
-	clues []string
 }
 
-// tables are all kinds of rules, in the order in which they count.
-func (s RouteSettings) tables(c Clues) []routeTable {
+// tables are all kinds of rules.
+func (s RouteSettings) tables() []routeTable {
 	return []routeTable{
-		{"labels", s.Labels, c.Labels}, {"projects", s.Projects, c.Project}, {"teams", s.Teams, c.Team},
-		{"channels", s.Channels, c.Channel}, {"users", s.Users, c.User},
+		{"labels", s.Labels}, {"projects", s.Projects}, {"teams", s.Teams}, {"channels", s.Channels}, {"users", s.Users},
 	}
 }
 
@@ -93,12 +97,24 @@ func (g *Gate) known(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the repositories to choose from: %w", err)
 	}
-	for _, table := range g.Routes.tables(Clues{}) {
+	for _, table := range g.Routes.tables() {
 		for _, key := range slices.Sorted(maps.Keys(table.rules)) {
 			names = append(names, table.rules[key])
 		}
 	}
 	return distinct(names), nil
+}
+
+// first puts those of some names first that are among others, in their order.
+func first(ahead, names []string) []string {
+	rank := func(name string) int {
+		i := slices.IndexFunc(ahead, func(a string) bool { return strings.EqualFold(a, name) })
+		if i < 0 {
+			return len(ahead)
+		}
+		return i
+	}
+	return slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // distinct leaves empty names and repetitions out. Case makes no difference to
@@ -117,7 +133,7 @@ func distinct(names []string) []string {
 // Validate refuses rules that lead nowhere, or to two places.
 func (s RouteSettings) Validate() error {
 	var errs []error
-	for _, t := range s.tables(Clues{}) {
+	for _, t := range s.tables() {
 		errs = append(errs, validateTable(t.key, t.rules, validateRepo))
 	}
 	if s.Default != "" {

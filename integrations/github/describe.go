@@ -20,11 +20,6 @@ const (
 	maxRemark      = 4 << 10
 )
 
-// remark is one thing that somebody said, as the agent gets to read it.
-type remark struct {
-	head, text string
-}
-
 // describe quotes what a thread is about: data for the agent, never
 // instruction. Every foreign line is quoted, so that none can pass for ours.
 // What is newest is kept when there is too much.
@@ -33,9 +28,9 @@ func (w *work) describe(ctx context.Context, about subject) (string, error) {
 	if about.pull != nil {
 		kind = "Pull request"
 	}
-	first := remark{
-		head: fmt.Sprintf("%s #%d in %s, opened by %s:", kind, about.number, w.repo.fullName(), about.author),
-		text: bot.Prefix(about.title+"\n\n"+visible(about.body), maxDescription),
+	first := bot.Remark{
+		Head: fmt.Sprintf("%s #%d in %s, opened by %s:", kind, about.number, w.repo.fullName(), about.author),
+		Text: bot.Prefix(about.title+"\n\n"+visible(about.body), maxDescription),
 	}
 	talk, err := w.recent(ctx, about)
 	if err != nil {
@@ -44,40 +39,23 @@ func (w *work) describe(ctx context.Context, about subject) (string, error) {
 	return join(first, talk), nil
 }
 
-// join renders the description and as many of the newest remarks as fit, in
-// the order in which they were made.
-func join(first remark, talk []remark) string {
-	head := first.render()
-	room := maxContext - len(head)
-	var kept []string
-	for _, r := range slices.Backward(talk) {
-		s := r.render()
-		if len(s) > room {
-			break
-		}
-		room -= len(s)
-		kept = append(kept, s)
-	}
-	slices.Reverse(kept)
-	return head + strings.Join(kept, "")
-}
-
-func (r remark) render() string {
-	text := strings.ReplaceAll(strings.TrimSpace(r.text), "\r", "")
-	return oneLine(r.head) + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
+// join renders the description and as many of the newest remarks as fit.
+func join(first bot.Remark, talk []bot.Remark) string {
+	head := first.String()
+	return head + bot.Newest(talk, maxContext-len(head))
 }
 
 // recent returns what others said lately, oldest first: in the conversation,
 // and then in reviews, which is what there is to be answered.
-func (w *work) recent(ctx context.Context, about subject) ([]remark, error) {
+func (w *work) recent(ctx context.Context, about subject) ([]bot.Remark, error) {
 	comments, err := w.lastPage(ctx, w.conversation().list)
 	if err != nil {
 		return nil, err
 	}
-	var talk []remark
+	var talk []bot.Remark
 	for _, c := range comments {
 		if !ours(c.Body) {
-			talk = append(talk, remark{head: "Comment by " + c.User.Login + ":", text: bot.Prefix(visible(c.Body), maxRemark)})
+			talk = append(talk, bot.Remark{Head: "Comment by " + c.User.Login + ":", Text: bot.Prefix(visible(c.Body), maxRemark)})
 		}
 	}
 	if about.pull == nil {
@@ -108,30 +86,30 @@ func (w *work) lastPage(ctx context.Context, path string) ([]comment, error) {
 	return append(before, last...), err
 }
 
-func (w *work) reviews(ctx context.Context) ([]remark, error) {
+func (w *work) reviews(ctx context.Context) ([]bot.Remark, error) {
 	var reviews []*github.PullRequestReview
 	if _, err := w.in.call(ctx, "GET", withQuery(w.path("pulls/%d/reviews", w.thread.number), 1), nil, &reviews); err != nil {
 		return nil, err
 	}
-	var out []remark
+	var out []bot.Remark
 	for _, r := range reviews {
 		if r.GetBody() == "" || ours(r.GetBody()) {
 			continue
 		}
 		head := fmt.Sprintf("Review by %s (%s):", r.GetUser().GetLogin(), strings.ToLower(r.GetState()))
-		out = append(out, remark{head: head, text: bot.Prefix(visible(r.GetBody()), maxRemark)})
+		out = append(out, bot.Remark{Head: head, Text: bot.Prefix(visible(r.GetBody()), maxRemark)})
 	}
 	return out, nil
 }
 
 // inline returns the newest review comments with where they stand.
-func (w *work) inline(ctx context.Context) ([]remark, error) {
+func (w *work) inline(ctx context.Context) ([]bot.Remark, error) {
 	var comments []comment
 	path := withQuery(w.path("pulls/%d/comments?sort=created&direction=desc", w.thread.number), 1)
 	if _, err := w.in.call(ctx, "GET", path, nil, &comments); err != nil {
 		return nil, err
 	}
-	var out []remark
+	var out []bot.Remark
 	for _, c := range slices.Backward(comments) {
 		if ours(c.Body) {
 			continue
@@ -140,7 +118,7 @@ func (w *work) inline(ctx context.Context) ([]remark, error) {
 		if c.InReplyTo != 0 {
 			head += fmt.Sprintf(", in reply to %d", c.InReplyTo)
 		}
-		out = append(out, remark{head: head + ":", text: bot.Prefix(visible(c.Body), maxRemark)})
+		out = append(out, bot.Remark{Head: head + ":", Text: bot.Prefix(visible(c.Body), maxRemark)})
 	}
 	return out, nil
 }

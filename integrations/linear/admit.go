@@ -111,7 +111,7 @@ func (w *work) entrust(ctx context.Context, r session.Request) (session.Admissio
 		return session.Admission{Refusal: refusal}, err
 	}
 	var i *ql.Issue
-	if w.settled() == "" || needsContext(r.Verb) {
+	if bot.RepoOf(w.job.State) == "" || needsContext(r.Verb) {
 		if i, err = w.issue(ctx); err != nil {
 			return session.Admission{}, err
 		}
@@ -136,7 +136,7 @@ func (w *work) entrust(ctx context.Context, r session.Request) (session.Admissio
 
 // refusal says what speaks against a request, whoever asks.
 func (w *work) refusal(ctx context.Context, r session.Request) (string, error) {
-	if text := w.elsewhere(r); text != "" {
+	if text := bot.Elsewhere(w.job.State, r, instead); text != "" {
 		return text, nil
 	}
 	if w.thread.issue == "" || r.Ref != "" || w.job.State.Turns > 0 {
@@ -182,7 +182,7 @@ func (w *work) pass(ctx context.Context, r session.Request, who bot.Asker, repo 
 		return session.Admission{}, fmt.Errorf("ask what they may do in %s: %w", repo, err)
 	}
 	a := session.Admission{Refusal: p.Refusal, Stranger: p.Stranger, By: p.By, Repo: p.Repo, Base: p.Base}
-	if w.settled() != "" && r.Branch == "" {
+	if bot.RepoOf(w.job.State) != "" && r.Branch == "" {
 		a.Base = w.job.State.Base
 	}
 	return a, nil

@@ -29,54 +29,25 @@ const (
 	costComments = 264
 )
 
-// remark is one thing that somebody said, as the agent gets to read it: a line
-// of ours, and under it theirs.
-type remark struct{ head, text string }
-
-// breaks are what some program takes for the end of a line.
-var breaks = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
-
-// render quotes every foreign line, so that none can pass for ours.
-func (r remark) render() string {
-	text := strings.TrimSpace(breaks.Replace(strings.ToValidUTF8(r.text, "\uFFFD")))
-	return strings.Join(strings.Fields(r.head), " ") + "\n> " + strings.ReplaceAll(text, "\n", "\n> ") + "\n\n"
-}
-
-// newest renders as many of the newest remarks as fit, in the order in which
-// they were made.
-func newest(talk []remark, room int) string {
-	var kept []string
-	for _, r := range slices.Backward(talk) {
-		s := r.render()
-		if len(s) > room {
-			break
-		}
-		room -= len(s)
-		kept = append(kept, s)
-	}
-	slices.Reverse(kept)
-	return strings.Join(kept, "")
-}
-
 // described is what an issue is about, and what was said on it.
-func described(i *ql.Issue, talk []remark) string {
+func described(i *ql.Issue, talk []bot.Remark) string {
 	head := fmt.Sprintf("Issue %s (%s)", plain(i.Identifier), plain(i.State.Name))
 	if i.Creator != nil {
 		head += ", written by " + cmp.Or(plain(i.Creator.Name), somebody)
 	}
-	first := remark{head + ":", bot.Prefix(i.Title+"\n\n"+i.Description, maxDescription)}.render()
-	return first + newest(talk, maxContext-len(first))
+	first := bot.Remark{Head: head + ":", Text: bot.Prefix(i.Title+"\n\n"+i.Description, maxDescription)}.String()
+	return first + bot.Newest(talk, maxContext-len(first))
 }
 
 // foreword is what Linear itself wrote of what a session is about.
 func foreword(quote string) string {
-	return bot.Prefix(remark{"What Linear tells of this:", quote}.render(), maxContext)
+	return bot.Prefix(bot.Remark{Head: "What Linear tells of this:", Text: quote}.String(), maxContext)
 }
 
 // aside is what was said beside the conversation; empty when nothing was.
-func aside(talk []remark) string {
+func aside(talk []bot.Remark) string {
 	const head = "Said on the issue since the last request:\n\n"
-	text := newest(talk, maxAside-len(head))
+	text := bot.Newest(talk, maxAside-len(head))
 	if text == "" {
 		return ""
 	}
@@ -92,7 +63,7 @@ func title(i *ql.Issue) string {
 // said is what a person wrote on an issue. Here means in the session's own
 // thread, so it is a request itself.
 type said struct {
-	remark
+	bot.Remark
 	at   time.Time
 	here bool
 }
@@ -117,7 +88,7 @@ func (w *work) talk(ctx context.Context, until time.Time, own string) ([]said, e
 	thread := threadOf(comments, own)
 	for _, c := range comments {
 		if c.Id != own && c.User != nil && !c.User.App && c.CreatedAt.Before(until) {
-			r := remark{"Comment by " + cmp.Or(plain(c.User.Name), somebody) + ":", bot.Prefix(c.Body, maxRemark)}
+			r := bot.Remark{Head: "Comment by " + cmp.Or(plain(c.User.Name), somebody) + ":", Text: bot.Prefix(c.Body, maxRemark)}
 			all = append(all, said{r, c.CreatedAt, thread != "" && top(c) == thread})
 		}
 	}
@@ -145,12 +116,12 @@ func top(c ql.Comment) string {
 
 // parted parts what was said beside the session since a moment from all else.
 // With no such moment, there is nothing to part.
-func parted(all []said, moment time.Time) (before, since []remark) {
+func parted(all []said, moment time.Time) (before, since []bot.Remark) {
 	for _, s := range all {
 		if s.here || moment.IsZero() || s.at.Before(moment) {
-			before = append(before, s.remark)
+			before = append(before, s.Remark)
 		} else {
-			since = append(since, s.remark)
+			since = append(since, s.Remark)
 		}
 	}
 	return before, since

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"ship/bot"
 	ql "ship/graphql/linear"
 )
 
@@ -40,7 +41,7 @@ func TestHostileWords(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
 			issue := &ql.Issue{Identifier: "ENG-1", Title: words, Description: words, State: ql.State{Name: words}, Creator: &ql.Person{Name: words}}
-			talk := []remark{{"Comment by Ada:", words}, {"Comment by Bob:", words}}
+			talk := []bot.Remark{{Head: "Comment by Ada:", Text: words}, {Head: "Comment by Bob:", Text: words}}
 			about := described(issue, talk)
 			foreign(t, about, "Issue ENG-1 (", "Comment by ")
 			beside := aside(talk)
@@ -60,9 +61,9 @@ func TestHostileWords(t *testing.T) {
 // TestNewestAreKept: of much talk, the end.
 func TestNewestAreKept(t *testing.T) {
 	t.Parallel()
-	var talk []remark
+	var talk []bot.Remark
 	for n := range 60 {
-		talk = append(talk, remark{"Comment by Ada:", fmt.Sprintf("%d %s", n, strings.Repeat("x", 1000))})
+		talk = append(talk, bot.Remark{Head: "Comment by Ada:", Text: fmt.Sprintf("%d %s", n, strings.Repeat("x", 1000))})
 	}
 	for _, text := range []string{described(&ql.Issue{Title: "T"}, talk), aside(talk)} {
 		if !strings.Contains(text, "> 59 x") || strings.Contains(text, "> 0 x") || strings.Index(text, "> 58 x") > strings.Index(text, "> 59 x") {
@@ -74,7 +75,7 @@ func TestNewestAreKept(t *testing.T) {
 func TestParted(t *testing.T) {
 	t.Parallel()
 	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
-	all := []said{{remark{"a", ""}, at(1), false}, {remark{"b", ""}, at(2), true}, {remark{"c", ""}, at(2), false}, {remark{"d", ""}, at(3), true}}
+	all := []said{{bot.Remark{Head: "a"}, at(1), false}, {bot.Remark{Head: "b"}, at(2), true}, {bot.Remark{Head: "c"}, at(2), false}, {bot.Remark{Head: "d"}, at(3), true}}
 	for _, test := range []struct {
 		heard         time.Time
 		before, since string
@@ -86,10 +87,10 @@ func TestParted(t *testing.T) {
 	}
 }
 
-func heads(all []remark) string {
+func heads(all []bot.Remark) string {
 	var b strings.Builder
 	for _, r := range all {
-		b.WriteString(r.head)
+		b.WriteString(r.Head)
 	}
 	return b.String()
 }
@@ -100,6 +101,6 @@ func FuzzRender(f *testing.F) {
 		f.Add(words)
 	}
 	f.Fuzz(func(t *testing.T, words string) {
-		foreign(t, remark{"Comment by " + plain(words) + ":", words}.render(), "Comment by ")
+		foreign(t, bot.Remark{Head: "Comment by " + plain(words) + ":", Text: words}.String(), "Comment by ")
 	})
 }
