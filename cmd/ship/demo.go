@@ -23,8 +23,6 @@ import (
 	"ship/integrations"
 	"ship/integrations/github"
 	"ship/integrations/github/githubtest"
-	"ship/integrations/linear"
-	"ship/integrations/linear/lineartest"
 	"ship/sandbox/agent/modeltest"
 	"ship/session"
 	"ship/session/memory"
@@ -33,7 +31,6 @@ import (
 const (
 	demoRepo   = "acme/prices"
 	demoPerson = "ada"
-	demoTeam   = "SHOP"
 	demoModel  = "stand-in/scripted"
 	demoSecret = "demo-webhook-secret"
 	demoLimit  = 10 * time.Minute
@@ -49,6 +46,9 @@ Linear, whose signed webhook sets a real coding agent (OpenCode) to work in an
 isolated box; a real git push to a stand-in for GitHub, a draft pull request and
 a settled check follow, and the session in Linear tells of it all.
 
+With --from slack it begins with a mention in a stand-in for Slack, whose thread
+tells of it.
+
 The model is a script that says so, unless --model names one that the settings
 have (ship.yaml or SHIP_MODELS_…); then the same run asks a real model.`,
 		Args: cobra.NoArgs,
@@ -58,6 +58,7 @@ have (ship.yaml or SHIP_MODELS_…); then the same run asks a real model.`,
 			return demo(cmd.Context(), o)
 		},
 	}
+	cmd.Flags().StringVar(&o.from, "from", "linear", "where the request is made: linear or slack")
 	cmd.Flags().StringVar(&o.model, "model", "", "a model of the settings, as PROVIDER/NAME")
 	cmd.Flags().StringVar(&o.config, "config", "", "settings file, for --model")
 	cmd.Flags().BoolVar(&o.verbose, "verbose", false, "show the log as well")
@@ -66,9 +67,9 @@ have (ship.yaml or SHIP_MODELS_…); then the same run asks a real model.`,
 }
 
 type demoOptions struct {
-	model, config, isolation string
-	verbose, color           bool
-	out                      io.Writer
+	from, model, config, isolation string
+	verbose, color                 bool
+	out                            io.Writer
 }
 
 // stage is what the demo runs on: everything that is a stand-in.
@@ -76,29 +77,47 @@ type stage struct {
 	demoOptions
 	dir    string
 	host   *githubtest.Server
-	linear *lineartest.Server
+	scene  scene
 	model  *http.Server
-	// issue is named as in Linear, and session is the agent session there.
-	issue, session string
-	// before is the issue's state when it was assigned.
-	before string
 	script *modeltest.Server
 	// settings are those of the ship that runs in it.
 	settings Settings
 }
 
+// scene is where the request is made: a stand-in for a platform.
+type scene struct {
+	// where is the stand-in, for people.
+	where string
+	// ask makes the request and tells the ship at an address of it.
+	ask func(ctx context.Context, url string) error
+	// listen shows what was said since the last time, and ending how it looks
+	// there in the end.
+	listen, ending func()
+	close          func() error
+}
+
+// scenes are where a request can be made. Each sets up who asks, and adds the
+// platform to the settings.
+var scenes = map[string]func(*stage) (scene, error){"linear": inLinear, "slack": inSlack}
+
 func demo(ctx context.Context, o demoOptions) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, demoLimit, errors.New("the demo took too long"))
 	defer cancel()
 	s, err := setStage(o)
+	if s != nil {
+		defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
 	return s.play(ctx)
 }
 
 func setStage(o demoOptions) (*stage, error) {
+	open, ok := scenes[o.from]
+	if !ok {
+		return nil, fmt.Errorf("--from is linear or slack, not %q", o.from)
+	}
 	dir, err := os.MkdirTemp("", "ship-demo-") // short, for the sockets in it
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for the demo: %w", err)
@@ -111,14 +130,11 @@ func setStage(o demoOptions) (*stage, error) {
 		return s, err
 	}
 	s.host.SetPermission(demoRepo, demoPerson, "write")
-	if s.linear, err = lineartest.New(lineartest.Options{}); err != nil {
+	if err := s.configure(); err != nil {
 		return s, err
 	}
-	s.linear.CreateTeam(demoTeam, "Shop")
-	s.issue = s.linear.CreateIssue(lineartest.Issue{
-		Team: demoTeam, Title: "Discounts are off by one cent", Description: sampleIssue, Creator: demoPerson,
-	})
-	return s, s.configure()
+	s.scene, err = open(s)
+	return s, err
 }
 
 // configure makes the settings of the ship that runs on the stage.
@@ -135,11 +151,6 @@ func (s *stage) configure() error {
 		AppID: 4242, PrivateKey: config.NewSecret(s.host.PrivateKey()), WebhookSecret: config.NewSecrets(demoSecret),
 		APIURL: s.host.APIURL(), WebURL: s.host.URL,
 	}
-	s.settings.Linear = linear.Settings{
-		ClientID: s.linear.ClientID(), ClientSecret: config.NewSecret(s.linear.ClientSecret()), WebhookSecret: config.NewSecrets(demoSecret),
-		APIURL: s.linear.APIURL(), TokenURL: s.linear.TokenURL(),
-	}
-	s.settings.Routes.Teams = map[string]string{demoTeam: demoRepo}
 	s.settings.Access.People = map[string]string{demoPerson + "@acme.example": demoPerson}
 	return os.MkdirAll(s.settings.DataDir, 0o700)
 }
@@ -181,8 +192,8 @@ func (s *stage) clear(ctx context.Context) error {
 	if s.model != nil {
 		errs = append(errs, s.model.Close())
 	}
-	if s.linear != nil {
-		errs = append(errs, s.linear.Close())
+	if s.scene.close != nil {
+		errs = append(errs, s.scene.close())
 	}
 	if s.host != nil {
 		errs = append(errs, s.host.Close())

@@ -1,20 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"ship/graphql/linear"
-	"ship/integrations/linear/lineartest"
 	"ship/sandbox/agent/modeltest"
 	"ship/session"
 )
+
+// sampleTitle and sampleIssue are what is wrong.
+const sampleTitle = "Discounts are off by one cent"
 
 const sampleIssue = `A discount of 15 % on 9.99 should give 8.49, but we charge 8.50.
 ` + "`sh test.sh` shows it."
@@ -88,7 +87,7 @@ func (s *stage) opening() {
 	if s.script == nil {
 		model = s.settings.Agent.Model
 	}
-	fmt.Fprintf(s.out, "  stand-ins   Linear on %s; GitHub and its git host on %s\n", s.linear.URL, s.host.URL)
+	fmt.Fprintf(s.out, "  stand-ins   %s; GitHub and its git host on %s\n", s.scene.where, s.host.URL)
 	fmt.Fprintf(s.out, "  real        the gateway, OpenCode in an isolated box, git, the signed webhook\n")
 	fmt.Fprintf(s.out, "  model       %s\n", model)
 	fmt.Fprintf(s.out, "  sandbox     %s\n\n", isolationOf(s.settings))
@@ -103,16 +102,8 @@ func isolationOf(s Settings) string {
 
 // tell delivers the request and prints what people would see, until the end.
 func (s *stage) tell(ctx context.Context, store session.Archive, url string) error {
-	s.before = s.linear.Issue(s.issue).State
-	id, d := s.linear.Delegate(s.issue, demoPerson)
-	s.session = id
-	s.line("@"+demoPerson, "assigns "+s.issue+" to ship in Linear: Discounts are off by one cent")
-	status, err := lineartest.Deliver(ctx, url+"/webhooks/linear", d.Sign(demoSecret))
-	if err != nil {
+	if err := s.scene.ask(ctx, url); err != nil {
 		return err
-	}
-	if status != http.StatusOK {
-		return fmt.Errorf("the webhook was answered with %d", status)
 	}
 	s.line("webhook", "signed, verified and kept; answered 200")
 	return s.follow(ctx, store)
@@ -123,14 +114,14 @@ func (s *stage) tell(ctx context.Context, store session.Archive, url string) err
 func (s *stage) follow(ctx context.Context, store session.Archive) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	watch := watcher{stage: s, state: s.before}
+	watch := watcher{stage: s}
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		watch.listen()
+		s.scene.listen()
 		ids, err := store.Sessions(ctx)
 		if err != nil {
 			return err
@@ -141,7 +132,7 @@ func (s *stage) follow(ctx context.Context, store session.Archive) error {
 				return err
 			}
 			if watch.see(state) {
-				watch.listen()
+				s.scene.listen()
 				return nil
 			}
 		}
@@ -162,49 +153,6 @@ type watcher struct {
 	phase session.Phase
 	doing string
 	steps []string
-	plan  string
-	heard int
-	state string
-}
-
-// listen prints what was said in the agent session since the last time, and
-// what became of the issue.
-func (w *watcher) listen() {
-	said := w.linear.Session(w.session)
-	for _, a := range said.Activities[w.heard:] {
-		if a.By != demoPerson {
-			w.line("Linear", activityLine(a))
-		}
-	}
-	w.heard = len(said.Activities)
-	if plan := planLine(said.Plan); plan != w.plan {
-		w.plan = plan
-		w.line("Linear", "plan      "+plan)
-	}
-	if now := w.linear.Issue(w.issue).State; now != w.state {
-		w.line("Linear", "issue     "+w.issue+" is "+now)
-		w.state = now
-	}
-}
-
-func activityLine(a lineartest.Activity) string {
-	text := a.Content.Body
-	switch a.Content.Type {
-	case linear.TypeAction:
-		text = a.Content.Action + " " + a.Content.Parameter
-	case linear.TypeResponse, linear.TypeError:
-		text = "the last word, shown below"
-	}
-	return fmt.Sprintf("%-9s %s", a.Content.Type, shorten(text, 100))
-}
-
-func planLine(plan linear.Plan) string {
-	marks := map[linear.StepStatus]string{linear.StepCompleted: "✓", linear.StepInProgress: "▸"}
-	var b strings.Builder
-	for _, step := range plan {
-		fmt.Fprintf(&b, "%s %s  ", cmp.Or(marks[step.Status], "·"), step.Content)
-	}
-	return strings.TrimSpace(b.String())
 }
 
 // see prints the news and tells whether the story is over.
@@ -254,9 +202,9 @@ func overlap(old, next []string) int {
 	return 0
 }
 
-// ending shows what is left in Linear and on the code host.
+// ending shows what is left where the request was made, and on the code host.
 func (s *stage) ending() error {
-	s.lastWord()
+	s.scene.ending()
 	prs := s.host.PullRequests(demoRepo)
 	if len(prs) == 0 {
 		return errors.New("no pull request was opened; --verbose shows the log")
@@ -274,20 +222,6 @@ func (s *stage) ending() error {
 	}
 	fmt.Fprintln(s.out, s.colored(diff))
 	return nil
-}
-
-// lastWord shows how the session in Linear ended.
-func (s *stage) lastWord() {
-	said, issue := s.linear.Session(s.session), s.linear.Issue(s.issue)
-	s.title(fmt.Sprintf("The session in Linear: %s; %s is %s", said.Status, s.issue, issue.State))
-	for _, a := range said.Activities {
-		if a.Content.Type == linear.TypeResponse || a.Content.Type == linear.TypeError {
-			fmt.Fprintln(s.out, indent(a.Content.Body))
-		}
-	}
-	for _, a := range issue.Attachments {
-		fmt.Fprintf(s.out, "  attached: %s %s\n\n", a.Title, a.URL)
-	}
 }
 
 func indent(text string) string {
