@@ -26,7 +26,7 @@ func Scopes() []Scope {
 		{"im:history", "ship does not hear what people write to it directly", false},
 		{"mpim:history", "ship does not work in group messages", false},
 		{"reactions:write", "ship cannot react with 👀", false},
-		{"usergroups:read", "ship cannot tell who is in a user group of slack.groups", false},
+		{"usergroups:read", "ship cannot tell who is in a user group, where only some may command it", false},
 		{"users:read", "ship cannot tell who asks, so it works for nobody", true},
 		{"users:read.email", "ship finds nobody on GitHub by their e-mail address", false},
 	}
