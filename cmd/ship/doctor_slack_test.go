@@ -3,9 +3,13 @@ package main
 import (
 	"log/slog"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ship/bot"
 	"ship/config"
@@ -56,15 +60,9 @@ func (w *slackWard) sockets() {
 	w.settings.Slack.AppToken, w.settings.Slack.SigningSecret = config.NewSecret(w.stand.AppToken()), nil
 }
 
-// with has the token be granted no more than some scopes fewer.
+// without has the token lack some scopes.
 func (w *slackWard) without(scopes ...string) {
-	var granted []string
-	for _, s := range slacktest.DefaultScopes() {
-		if !strings.Contains(strings.Join(scopes, " "), s) {
-			granted = append(granted, s)
-		}
-	}
-	w.stand.SetScopes(granted...)
+	w.stand.SetScopes(slices.DeleteFunc(slacktest.DefaultScopes(), func(s string) bool { return slices.Contains(scopes, s) })...)
 }
 
 func (w *slackWard) answers(method, body string) {
@@ -170,5 +168,27 @@ func TestDoctorsFindingsOfSlack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSlackChecksAreExplained: each is in the documentation, and none that there
+// is not.
+func TestSlackChecksAreExplained(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/slack.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows, names []string
+	for line := range strings.Lines(string(text)) {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(line, "| `"), "` | "); ok && strings.HasPrefix(line, "| `slack.") {
+			rows = append(rows, name)
+		}
+	}
+	for _, c := range slackChecks() {
+		names = append(names, c.name)
+	}
+	if diff := cmp.Diff(names, rows); diff != "" {
+		t.Errorf("-checks +documentation:\n%s", diff)
 	}
 }

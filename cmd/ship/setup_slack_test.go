@@ -154,8 +154,7 @@ func TestSetupSlackOverSockets(t *testing.T) {
 			t.Parallel()
 			d := newSlackDesk(t)
 			change(d)
-			d.o.socket = d.o.socket || d.o.publicURL == ""
-			d.must(d.types())
+			d.must(d.stand.BotToken() + "\n" + d.stand.AppToken() + "\n")
 			s := d.settings()
 			if !s.Slack.SocketMode() || s.Slack.AppToken.Reveal() != d.stand.AppToken() || len(s.Slack.SigningSecret) != 0 {
 				t.Errorf("settings: %+v", s.Slack)

@@ -281,3 +281,17 @@ func TestLackingScopes(t *testing.T) {
 		}
 	}
 }
+
+// TestManifestIsExplained: people are told what each scope and event is for.
+func TestManifestIsExplained(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "slack.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Concat(scopeNames(), botEvents()) {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("docs/slack.md does not say what %s is for", name)
+		}
+	}
+}
