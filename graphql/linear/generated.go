@@ -443,6 +443,22 @@ func (v *LinkPullRequestResponse) GetAttachmentLinkGitHubPR() AttachmentPayload 
 	return v.AttachmentLinkGitHubPR
 }
 
+// Member includes the requested fields of the GraphQL type User.
+type Member struct {
+	Id string `json:"id"`
+}
+
+// GetId returns Member.Id, and is useful for accessing the field via an interface.
+func (v *Member) GetId() string { return v.Id }
+
+// Members includes the requested fields of the GraphQL type UserConnection.
+type Members struct {
+	Nodes []Member `json:"nodes"`
+}
+
+// GetNodes returns Members.Nodes, and is useful for accessing the field via an interface.
+func (v *Members) GetNodes() []Member { return v.Nodes }
+
 // MoveIssueResponse is returned by MoveIssue on success.
 type MoveIssueResponse struct {
 	IssueUpdate IssuePayload `json:"issueUpdate"`
@@ -603,6 +619,18 @@ type ReadRateLimitsResponse struct {
 
 // GetRateLimitStatus returns ReadRateLimitsResponse.RateLimitStatus, and is useful for accessing the field via an interface.
 func (v *ReadRateLimitsResponse) GetRateLimitStatus() RateLimits { return v.RateLimitStatus }
+
+// ReadReaderResponse is returned by ReadReader on success.
+type ReadReaderResponse struct {
+	Users Users       `json:"users"`
+	Team  TeamReaders `json:"team"`
+}
+
+// GetUsers returns ReadReaderResponse.Users, and is useful for accessing the field via an interface.
+func (v *ReadReaderResponse) GetUsers() Users { return v.Users }
+
+// GetTeam returns ReadReaderResponse.Team, and is useful for accessing the field via an interface.
+func (v *ReadReaderResponse) GetTeam() TeamReaders { return v.Team }
 
 // ReadSessionResponse is returned by ReadSession on success.
 type ReadSessionResponse struct {
@@ -972,6 +1000,18 @@ func (v *Team) GetKey() string { return v.Key }
 // GetName returns Team.Name, and is useful for accessing the field via an interface.
 func (v *Team) GetName() string { return v.Name }
 
+// TeamReaders includes the requested fields of the GraphQL type Team.
+type TeamReaders struct {
+	Visibility TeamVisibility `json:"visibility"`
+	Members    Members        `json:"members"`
+}
+
+// GetVisibility returns TeamReaders.Visibility, and is useful for accessing the field via an interface.
+func (v *TeamReaders) GetVisibility() TeamVisibility { return v.Visibility }
+
+// GetMembers returns TeamReaders.Members, and is useful for accessing the field via an interface.
+func (v *TeamReaders) GetMembers() Members { return v.Members }
+
 // TeamStates includes the requested fields of the GraphQL type Team.
 type TeamStates struct {
 	States States `json:"states"`
@@ -979,6 +1019,21 @@ type TeamStates struct {
 
 // GetStates returns TeamStates.States, and is useful for accessing the field via an interface.
 func (v *TeamStates) GetStates() States { return v.States }
+
+// Restricted is what is open to the members of a private team around it.
+type TeamVisibility string
+
+const (
+	TeamVisibilityPrivate    TeamVisibility = "private"
+	TeamVisibilityPublic     TeamVisibility = "public"
+	TeamVisibilityRestricted TeamVisibility = "restricted"
+)
+
+var AllTeamVisibility = []TeamVisibility{
+	TeamVisibilityPrivate,
+	TeamVisibilityPublic,
+	TeamVisibilityRestricted,
+}
 
 type URL struct {
 	Label string `json:"label"`
@@ -1230,6 +1285,18 @@ type __ReadIssueInput struct {
 
 // GetId returns __ReadIssueInput.Id, and is useful for accessing the field via an interface.
 func (v *__ReadIssueInput) GetId() string { return v.Id }
+
+// __ReadReaderInput is used internally by genqlient
+type __ReadReaderInput struct {
+	Email string `json:"email"`
+	Team  string `json:"team"`
+}
+
+// GetEmail returns __ReadReaderInput.Email, and is useful for accessing the field via an interface.
+func (v *__ReadReaderInput) GetEmail() string { return v.Email }
+
+// GetTeam returns __ReadReaderInput.Team, and is useful for accessing the field via an interface.
+func (v *__ReadReaderInput) GetTeam() string { return v.Team }
 
 // __ReadSessionInput is used internally by genqlient
 type __ReadSessionInput struct {
@@ -2032,6 +2099,61 @@ func ReadRateLimits(
 	}
 
 	data_ = &ReadRateLimitsResponse{}
+	resp_ := &graphql.Response{Data: data_}
+
+	err_ = client_.MakeRequest(
+		ctx_,
+		req_,
+		resp_,
+	)
+
+	return data_, err_
+}
+
+// The query executed by ReadReader.
+const ReadReader_Operation = `
+query ReadReader ($email: String!, $team: String!) {
+	users(filter: {email:{eqIgnoreCase:$email}}, first: 2) {
+		nodes {
+			id
+			name
+			displayName
+			email
+			url
+			active
+			app
+			guest
+		}
+	}
+	team(id: $team) {
+		visibility
+		members(filter: {email:{eqIgnoreCase:$email}}, first: 2) {
+			nodes {
+				id
+			}
+		}
+	}
+}
+`
+
+// ReadReader tells of whoever has an e-mail address in the workspace, and
+// whether they are a member of a team. Who was removed is left out.
+func ReadReader(
+	ctx_ context.Context,
+	client_ graphql.Client,
+	email string,
+	team string,
+) (data_ *ReadReaderResponse, err_ error) {
+	req_ := &graphql.Request{
+		OpName: "ReadReader",
+		Query:  ReadReader_Operation,
+		Variables: &__ReadReaderInput{
+			Email: email,
+			Team:  team,
+		},
+	}
+
+	data_ = &ReadReaderResponse{}
 	resp_ := &graphql.Response{Data: data_}
 
 	err_ = client_.MakeRequest(

@@ -191,6 +191,10 @@ func (c *client) readBack(ctx context.Context, session string) {
 	if err != nil || len(users.Users.Nodes) != 2 || users.Users.Nodes[0].Email != "bob@acme.example" {
 		c.t.Errorf("users %+v, %v", users, err)
 	}
+	reader, err := linear.ReadReader(ctx, c, "Bob@acme.example", issue.Issue.Team.Id)
+	if err != nil || len(reader.Users.Nodes) != 1 || !reader.Users.Nodes[0].Active || reader.Team.Visibility != linear.TeamVisibilityPublic {
+		c.t.Errorf("reader %+v, %v", reader, err)
+	}
 	limits, err := linear.ReadRateLimits(ctx, c)
 	if err != nil || limits.RateLimitStatus.Limits[0].RemainingAmount >= 5000 {
 		c.t.Errorf("limits %+v, %v", limits, err)

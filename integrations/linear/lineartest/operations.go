@@ -8,6 +8,7 @@ func operations() map[string]operation {
 	return map[string]operation{
 		"ReadViewer":          {linear.ReadViewer_Operation, 2.7, "read", takes((*Server).readViewer)},
 		"ReadUsers":           {linear.ReadUsers_Operation, 91, "read", takes((*Server).readUsers)},
+		"ReadReader":          {linear.ReadReader_Operation, 8.9, "read", takes((*Server).readReader)},
 		"ReadIssue":           {linear.ReadIssue_Operation, 206.8, "read", takes((*Server).readIssue)},
 		"ReadStartedStates":   {linear.ReadStartedStates_Operation, 72, "read", takes((*Server).readStartedStates)},
 		"ReadSession":         {linear.ReadSession_Operation, 7.8, "read", takes((*Server).readSession)},

@@ -30,12 +30,40 @@ func (s *Server) readUsers(in struct {
 	users := []linear.User{}
 	for _, u := range slices.Backward(s.users) {
 		if slices.Contains(in.IDs, u.id) {
-			users = append(users, linear.User{
-				Id: u.id, Name: u.name, DisplayName: u.handle, Email: u.email, Url: u.url(), Active: !u.gone, App: u.app, Guest: u.guest,
-			})
+			users = append(users, userOf(u))
 		}
 	}
 	return &linear.ReadUsersResponse{Users: linear.Users{Nodes: users[:min(len(users), 50)]}}, nil
+}
+
+func userOf(u *user) linear.User {
+	return linear.User{
+		Id: u.id, Name: u.name, DisplayName: u.handle, Email: u.email, Url: u.url(), Active: !u.gone, App: u.app, Guest: u.guest,
+	}
+}
+
+func (s *Server) readReader(in struct {
+	Email string `json:"email"`
+	Team  string `json:"team"`
+}) (*linear.ReadReaderResponse, error) {
+	t := find(s.teams, func(t *team) bool { return t.id == in.Team })
+	if t == nil || t.hidden {
+		return nil, notFound("Team")
+	}
+	out := linear.ReadReaderResponse{
+		Users: linear.Users{Nodes: []linear.User{}},
+		Team:  linear.TeamReaders{Visibility: t.visibility, Members: linear.Members{Nodes: []linear.Member{}}},
+	}
+	for _, u := range s.users {
+		if u.gone || !strings.EqualFold(u.email, in.Email) || len(out.Users.Nodes) == 2 {
+			continue
+		}
+		out.Users.Nodes = append(out.Users.Nodes, userOf(u))
+		if slices.Contains(t.members, u) {
+			out.Team.Members.Nodes = append(out.Team.Members.Nodes, linear.Member{Id: u.id})
+		}
+	}
+	return &out, nil
 }
 
 func (s *Server) readIssue(in byID) (*linear.ReadIssueResponse, error) {

@@ -1,6 +1,10 @@
 package lineartest
 
-import "strings"
+import (
+	"strings"
+
+	"ship/graphql/linear"
+)
 
 // Person is somebody to be made by hand. Others are made on first sight:
 // "ada" is Ada, ada@acme.example.
@@ -39,7 +43,7 @@ func (s *Server) PersonID(handle string) string {
 func (s *Server) CreateTeam(key, name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &team{id: newID(), key: key, name: name}
+	t := &team{id: newID(), key: key, name: name, visibility: linear.TeamVisibilityPublic}
 	for _, st := range []state{
 		{name: "Triage", kind: "triage", position: 0},
 		{name: "Backlog", kind: "backlog", position: 1},
@@ -54,6 +58,18 @@ func (s *Server) CreateTeam(key, name string) string {
 	}
 	s.teams = append(s.teams, t)
 	return t.id
+}
+
+// Enclose says who may look into a team, and who its members are, by handle. The
+// app sees it as before; see ChangeAccess.
+func (s *Server) Enclose(key string, v linear.TeamVisibility, members ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.mustTeam(key)
+	t.visibility, t.members = v, nil
+	for _, m := range members {
+		t.members = append(t.members, s.person(m))
+	}
 }
 
 // SetGuidance sets the words for agents of a team, or of the workspace when

@@ -25,7 +25,9 @@ type team struct {
 	issues        int
 	guidance      string
 	// hidden: the app may not see it.
-	hidden bool
+	hidden     bool
+	visibility linear.TeamVisibility
+	members    []*user
 }
 
 type state struct {
