@@ -48,6 +48,9 @@ type Platform struct {
 	Pages map[string]http.Handler
 	// Code is set by a platform that hosts repositories.
 	Code *CodeHost
+	// Links finds what people name of this platform on another, where their
+	// request is shown too; nil when that is nowhere.
+	Links slack.Linker
 }
 
 // CodeHost is where repositories live.
@@ -149,7 +152,18 @@ func openLinear(s Settings, d Deps, others []Platform) (Platform, error) {
 	if err != nil {
 		return Platform{}, err
 	}
-	return Platform{Name: linear.Platform, Receiver: l.Receiver, Performer: l.Performer, Recover: l.Recover, Idiom: bot.Talking, Pace: linear.Pace, Pages: l.Pages}, nil
+	return Platform{Name: linear.Platform, Receiver: l.Receiver, Performer: l.Performer, Recover: l.Recover, Idiom: bot.Talking, Pace: linear.Pace, Pages: l.Pages, Links: l.Links}, nil
+}
+
+// linker is that of the platform whose things are named on others; nil when
+// there is none.
+func linker(others []Platform) slack.Linker {
+	for _, p := range others {
+		if p.Links != nil {
+			return p.Links
+		}
+	}
+	return nil
 }
 
 func openSlack(s Settings, d Deps, others []Platform) (Platform, error) {
@@ -160,7 +174,7 @@ func openSlack(s Settings, d Deps, others []Platform) (Platform, error) {
 	c := slack.Config{
 		Settings: s.Slack, Gate: who,
 		Vault: d.Shared.Vault, Quota: d.Shared.Quota, Inbox: d.Inbox, Archive: d.Archive,
-		Transport: d.Transport, Logger: d.Log,
+		Links: linker(others), Transport: d.Transport, Logger: d.Log,
 	}
 	if d.Heard != nil {
 		c.Heard = d.Heard(slack.Platform)

@@ -217,7 +217,7 @@ func (w *work) follow(ctx context.Context, r session.Request, i *ql.Issue, a *se
 		return err
 	}
 	before, since := parted(all, w.heard())
-	a.Context, a.Quote = described(i, before), aside(since)
+	a.Context, a.Quote = described(i, before, maxContext), aside(since)
 	return nil
 }
 

@@ -45,9 +45,17 @@ type workspace struct {
 	id       string
 	client   graphql.Client
 	governor *Governor
-	// self is the id of our user there, once it was asked for. It stays the same
-	// for as long as the app is installed.
-	self atomic.Pointer[string]
+	// self is who we are there, once it was asked for. It stays the same for as
+	// long as the app is installed.
+	self atomic.Pointer[identity]
+}
+
+// identity is what the access to a workspace is: for which user of ours, and
+// where.
+type identity struct {
+	user, organization string
+	// urlKey is the workspace's part of its addresses.
+	urlKey string
 }
 
 func newApp(c Config, tokens *Tokens) *app {
@@ -77,6 +85,33 @@ func (a *app) workspace(organization string) *workspace {
 
 // forget drops a workspace's client, and with it who we are there.
 func (a *app) forget(organization string) { a.workspaces.Remove(organization) }
+
+// all are the workspaces that we have access to.
+func (a *app) all(ctx context.Context) ([]*workspace, error) {
+	if !a.tokens.code {
+		home, err := a.home(ctx)
+		return []*workspace{home}, err
+	}
+	ids, err := a.tokens.Workspaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*workspace, len(ids))
+	for i, id := range ids {
+		all[i] = a.workspace(id)
+	}
+	return all, nil
+}
+
+// home is the one workspace that the client's own token is good for, whatever it
+// is asked for.
+func (a *app) home(ctx context.Context) (*workspace, error) {
+	who, err := a.workspace(a.tokens.prefix).identity(ctx, Moving)
+	if err != nil {
+		return nil, fmt.Errorf("ask which workspace is ours: %w", err)
+	}
+	return a.workspace(who.organization), nil
+}
 
 // notYet: it is not the turn of a request for some time yet.
 type notYet struct{ wait time.Duration }
@@ -133,19 +168,26 @@ func (h hurried) MakeRequest(ctx context.Context, in *graphql.Request, out *grap
 	return h.Client.MakeRequest(ctx, in, out)
 }
 
-// viewer returns the id of our user in the workspace.
-func (w *workspace) viewer(ctx context.Context) (string, error) {
+// identity asks who we are in the workspace.
+func (w *workspace) identity(ctx context.Context, p Priority) (identity, error) {
 	if known := w.self.Load(); known != nil {
 		return *known, nil
 	}
 	var who *ql.ReadViewerResponse
-	err := w.call(ctx, Thinking, costViewer, func(c graphql.Client) (err error) {
+	err := w.call(ctx, p, costViewer, func(c graphql.Client) (err error) {
 		who, err = ql.ReadViewer(ctx, c)
 		return err
 	})
 	if err != nil {
-		return "", fmt.Errorf("ask who we are: %w", err)
+		return identity{}, fmt.Errorf("ask who we are: %w", err)
 	}
-	w.self.Store(&who.Viewer.Id)
-	return who.Viewer.Id, nil
+	i := identity{user: who.Viewer.Id, organization: who.Organization.Id, urlKey: who.Organization.UrlKey}
+	w.self.Store(&i)
+	return i, nil
+}
+
+// viewer returns the id of our user in the workspace.
+func (w *workspace) viewer(ctx context.Context) (string, error) {
+	i, err := w.identity(ctx, Thinking)
+	return i.user, err
 }

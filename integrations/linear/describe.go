@@ -29,14 +29,16 @@ const (
 	costComments = 264
 )
 
-// described is what an issue is about, and what was said on it.
-func described(i *ql.Issue, talk []bot.Remark) string {
+// described is what an issue is about, and what was said on it, in so many bytes
+// at most.
+func described(i *ql.Issue, talk []bot.Remark, room int) string {
 	head := fmt.Sprintf("Issue %s (%s)", plain(i.Identifier), plain(i.State.Name))
 	if i.Creator != nil {
 		head += ", written by " + cmp.Or(plain(i.Creator.Name), somebody)
 	}
-	first := bot.Remark{Head: head + ":", Text: bot.Prefix(i.Title+"\n\n"+i.Description, maxDescription)}.String()
-	return first + bot.Newest(talk, maxContext-len(first))
+	first := bot.Remark{Head: head + ":", Text: bot.Prefix(i.Title+"\n\n"+i.Description, min(maxDescription, room/2))}.String()
+	first = bot.Prefix(first, room) // to quote many short lines takes much more
+	return first + bot.Newest(talk, room-len(first))
 }
 
 // foreword is what Linear itself wrote of what a session is about.

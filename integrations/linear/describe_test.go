@@ -42,7 +42,7 @@ func TestHostileWords(t *testing.T) {
 			t.Parallel()
 			issue := &ql.Issue{Identifier: "ENG-1", Title: words, Description: words, State: ql.State{Name: words}, Creator: &ql.Person{Name: words}}
 			talk := []bot.Remark{{Head: "Comment by Ada:", Text: words}, {Head: "Comment by Bob:", Text: words}}
-			about := described(issue, talk)
+			about := described(issue, talk, maxContext)
 			foreign(t, about, "Issue ENG-1 (", "Comment by ")
 			beside := aside(talk)
 			foreign(t, beside, "Said on the issue since", "Comment by ")
@@ -65,7 +65,7 @@ func TestNewestAreKept(t *testing.T) {
 	for n := range 60 {
 		talk = append(talk, bot.Remark{Head: "Comment by Ada:", Text: fmt.Sprintf("%d %s", n, strings.Repeat("x", 1000))})
 	}
-	for _, text := range []string{described(&ql.Issue{Title: "T"}, talk), aside(talk)} {
+	for _, text := range []string{described(&ql.Issue{Title: "T"}, talk, maxContext), aside(talk)} {
 		if !strings.Contains(text, "> 59 x") || strings.Contains(text, "> 0 x") || strings.Index(text, "> 58 x") > strings.Index(text, "> 59 x") {
 			t.Errorf("%d bytes: %.200s", len(text), text)
 		}

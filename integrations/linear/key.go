@@ -18,7 +18,8 @@ var validID = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 
 // thread is an agent session. Its key is
 // "<organization>/<agent session>/<issue>", the last one empty for a session
-// on a document or a project.
+// on a document or a project. Where nobody speaks with us, but what we do is
+// shown, there is an issue and no agent session; see Linker.
 type thread struct {
 	organization, agentSession, issue string
 }
@@ -29,12 +30,17 @@ func (t thread) session() session.Thread {
 	return session.Thread{Platform: Platform, Key: t.key()}
 }
 
-// id names the session that begins in this thread.
+// id names the session that begins in this thread; in a silent one, none does.
 func (t thread) id() session.ID { return session.ID("ln." + t.agentSession) }
 
 func (t thread) valid() bool {
 	return validID.MatchString(t.organization) && validID.MatchString(t.agentSession) &&
 		(t.issue == "" || validID.MatchString(t.issue))
+}
+
+// silent: it is an issue alone, that shows how far the work is.
+func (t thread) silent() bool {
+	return t.agentSession == "" && validID.MatchString(t.organization) && validID.MatchString(t.issue)
 }
 
 func parseThread(key string) (thread, error) {
@@ -43,7 +49,7 @@ func parseThread(key string) (thread, error) {
 		return thread{}, fmt.Errorf("thread key %q: %w", key, errKey)
 	}
 	t := thread{parts[0], parts[1], parts[2]}
-	if !t.valid() {
+	if !t.valid() && !t.silent() {
 		return thread{}, fmt.Errorf("thread key %q: %w", key, errKey)
 	}
 	return t, nil

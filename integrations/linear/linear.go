@@ -57,6 +57,8 @@ type Integration struct {
 	*Receiver
 	*Performer
 	*Recovery
+	// Links finds the issues that a text on another platform names.
+	Links *Linker
 	// Pages let admins install the app, by their patterns for http.ServeMux;
 	// nil unless they have to, and PublicURL is known.
 	Pages map[string]http.Handler
@@ -91,7 +93,7 @@ func New(c Config) (*Integration, error) {
 	}
 	app, rolls := newApp(c, tokens), rolls{c.Vault}
 	return &Integration{
-		Receiver: receiver, Pages: pages,
+		Receiver: receiver, Pages: pages, Links: &Linker{app: app},
 		Performer: &Performer{app: app, gate: c.Gate, rolls: rolls},
 		Recovery:  newRecovery(app, rolls, c.Inbox),
 	}, nil

@@ -55,6 +55,9 @@ func (p *Performer) begin(job session.Job) (*work, error) {
 }
 
 func (w *work) do(ctx context.Context) (session.Performed, error) {
+	if w.thread.silent() {
+		return w.watched(ctx)
+	}
 	switch w.effect.Kind {
 	case session.Admit:
 		return w.admit(ctx)

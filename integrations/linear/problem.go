@@ -66,6 +66,8 @@ func (v verdict) refused() bool {
 	return !v.limited() && !v.passes() && !v.gone() && v.code == "INPUT_ERROR"
 }
 
+func (v verdict) forbids() bool { return v.status == http.StatusForbidden || v.code == "FORBIDDEN" }
+
 func (v verdict) limited() bool { return v.status == http.StatusTooManyRequests }
 
 // passes: it is a fault of Linear's that may be gone the next time.
@@ -125,7 +127,7 @@ func (v verdict) problem(err error) *session.Problem {
 		p.Say, p.Again = "Linear did not accept my token. I try again with a new one.", true
 	case v.gone():
 		p.Say, p.Gone = "I cannot see this in Linear any more. Check that it is still there, and that the app may see its team.", true
-	case v.status == http.StatusForbidden || v.code == "FORBIDDEN":
+	case v.forbids():
 		p.Say = "Linear forbids that: " + v.sentence() + " An admin of the workspace can change what the app may do."
 	default:
 		p.Say = "Linear refused: " + v.sentence() + " Whoever runs me finds the details in the log."

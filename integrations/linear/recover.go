@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/Khan/genqlient/graphql"
@@ -41,9 +40,7 @@ type Recovery struct {
 	app   *app
 	rolls rolls
 	inbox session.Inbox
-	// home is the workspace of GrantClient, once it was asked for.
-	home atomic.Pointer[string]
-	seen *lru.Cache[string, time.Time]
+	seen  *lru.Cache[string, time.Time]
 }
 
 func newRecovery(a *app, r rolls, inbox session.Inbox) *Recovery {
@@ -63,7 +60,7 @@ func (r *Recovery) Recover(ctx context.Context, since time.Time) (found int, err
 	if r.inbox == nil {
 		return 0, errNoInbox
 	}
-	workspaces, err := r.workspaces(ctx)
+	workspaces, err := r.app.all(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("linear: %w", err)
 	}
@@ -81,41 +78,6 @@ func (r *Recovery) Recover(ctx context.Context, since time.Time) (found int, err
 		}
 	}
 	return found, errors.Join(errs...)
-}
-
-// workspaces are all that we have access to.
-func (r *Recovery) workspaces(ctx context.Context) ([]*workspace, error) {
-	if !r.app.tokens.code {
-		home, err := r.homeWorkspace(ctx)
-		return []*workspace{home}, err
-	}
-	ids, err := r.app.tokens.Workspaces(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*workspace, len(ids))
-	for i, id := range ids {
-		all[i] = r.app.workspace(id)
-	}
-	return all, nil
-}
-
-// homeWorkspace is the one that the client's own token is good for, whatever
-// it is asked for.
-func (r *Recovery) homeWorkspace(ctx context.Context) (*workspace, error) {
-	if id := r.home.Load(); id != nil {
-		return r.app.workspace(*id), nil
-	}
-	var who *ql.ReadViewerResponse
-	err := r.app.workspace(r.app.tokens.prefix).call(ctx, Moving, costViewer, func(c graphql.Client) (err error) {
-		who, err = ql.ReadViewer(ctx, c)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("ask which workspace is ours: %w", err)
-	}
-	r.home.Store(&who.Organization.Id)
-	return r.app.workspace(who.Organization.Id), nil
 }
 
 // search looks through one workspace. A session that Linear does not let us

@@ -89,7 +89,11 @@ func (w *work) remembered() shown {
 func (r *report) over() bool { return r.view.Phase == session.PhaseEnded }
 
 func (r *report) update(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{r.links, r.plan, r.attach, r.step} {
+	parts := []func(context.Context) error{r.links, r.plan, r.attach, r.step}
+	if r.thread.silent() {
+		parts = []func(context.Context) error{r.move, r.card, r.attach}
+	}
+	for _, part := range parts {
 		if err := r.tolerate(ctx, part(ctx)); err != nil {
 			return err
 		}

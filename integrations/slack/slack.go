@@ -35,19 +35,11 @@ const DefaultAPIURL = "https://slack.com/api/"
 // Linker finds threads on other platforms that a text names, such as the issue
 // behind an address.
 type Linker interface {
-	// Link returns what is named, nothing if there is nothing that ship can see.
-	// It may be asked again, and asks the other platform. who is who wrote the
-	// text: what they may not read is not described.
-	Link(ctx context.Context, text string, who bot.Asker) ([]Link, error)
-}
-
-// Link is something on another platform.
-type Link struct {
-	// Thread shows the state of the work.
-	Thread session.Thread
-	// About describes it for the agent, as untrusted data; empty if who asks may
-	// not read it.
-	About string
+	// Link returns what is named, nothing if there is nothing that ship can see,
+	// and what it found before an error along with that. It may be asked again,
+	// and asks the other platform. who is who wrote the text: what they may not
+	// read is not described.
+	Link(ctx context.Context, text string, who bot.Asker) ([]bot.Link, error)
 }
 
 // Config is what the integration is made from.
