@@ -52,7 +52,7 @@ func (a act) deliver(delivery string) session.Delivery {
 		Session: a.thread.id(), Keys: keys, Keep: keepKeys, Known: a.known,
 		Event: session.Event{V: session.EventVersion, Kind: kind, Delivery: delivery, Before: bot.Prefix(a.before, maxText), Request: &session.Request{
 			ID: a.id, Thread: a.thread.session(), By: a.by, Verb: cmp.Or(a.command.Verb, session.Instruct),
-			Text: bot.Prefix(a.command.Text, maxText), Quote: bot.Prefix(a.quote, maxQuote), Ref: a.ref.String(), Early: a.early,
+			Text: bot.Prefix(a.command.Text, maxText), Quote: bot.Prefix(a.quote, maxQuote), Ref: a.ref.of(a.by.Login).String(), Early: a.early,
 			Repo: a.command.Repo, Branch: a.command.Branch, Model: a.command.Model, At: a.at,
 		}},
 	}

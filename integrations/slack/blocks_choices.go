@@ -65,9 +65,9 @@ func shortened(text string, most int) string {
 	return text
 }
 
-// choosing is the block in which a question is answered: nil if there is nothing
-// to choose from. all: see offers.
-func choosing(team string, choices []session.Choice) (block slack.Block, all bool) {
+// choosing is the block of that id in which a question is answered: nil if there
+// is nothing to choose from. all: see offers.
+func choosing(id string, choices []session.Choice) (block slack.Block, all bool) {
 	list, all := offers(choices)
 	selected := len(list) > maxButtons
 	for _, o := range list {
@@ -81,9 +81,9 @@ func choosing(team string, choices []session.Choice) (block slack.Block, all boo
 		list, all = list[:most], false
 	}
 	for ; len(list) > 0; list, all = list[:len(list)-1], false {
-		block := row(team, list)
+		block := row(id, list)
 		if selected {
-			block = selection(team, list)
+			block = selection(id, list)
 		}
 		if size([]slack.Block{block}) <= maxOffers {
 			return block, all
@@ -92,27 +92,28 @@ func choosing(team string, choices []session.Choice) (block slack.Block, all boo
 	return nil, all
 }
 
-func row(team string, list []offer) slack.Block {
+func row(id string, list []offer) slack.Block {
 	var buttons []slack.BlockElement
 	for i, o := range list {
 		buttons = append(buttons, slack.NewButtonBlockElement(fmt.Sprintf("%s.%d", actionChoose, i+1), o.value, words(o.label)))
 	}
-	return slack.NewActionBlock(blockID(team, "choose"), buttons...)
+	return slack.NewActionBlock(id, buttons...)
 }
 
-func selection(team string, list []offer) slack.Block {
+func selection(id string, list []offer) slack.Block {
 	var options []*slack.OptionBlockObject
 	for _, o := range list {
 		options = append(options, slack.NewOptionBlockObject(o.value, words(o.label), nil))
 	}
-	return slack.NewActionBlock(blockID(team, "choose"),
+	return slack.NewActionBlock(id,
 		slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, words("Choose one"), actionChoose, options...))
 }
 
 // posed is a question in Markdown as messages, with what can be chosen from
-// below the last. What cannot be read or pressed there is written out.
-func posed(team, markdown string, choices []session.Choice) []post {
-	block, all := choosing(team, choices)
+// below the last, in the block of that id. What cannot be read or pressed there
+// is written out.
+func posed(id, markdown string, choices []session.Choice) []post {
+	block, all := choosing(id, choices)
 	if list := bot.Choices(choices); !all && !strings.Contains(markdown, list) {
 		markdown += "\n\n" + list
 	}

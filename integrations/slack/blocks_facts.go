@@ -137,12 +137,12 @@ func opening(pr *session.PullRequest) slack.BlockElement {
 func answered(team string, s session.State) []post {
 	v := session.ViewOf(s)
 	if q := agentAsks(v); q != nil {
-		return posed(team, bot.AgentAsks(s), q.Choices)
+		return posed(blockID(team, ofTurn(nameChoose, v.Turn)), bot.AgentAsks(s), q.Choices)
 	}
 	var below []slack.Block
 	if v.PR != nil {
 		if open := opening(v.PR); open != nil {
-			below = append(below, slack.NewActionBlock(blockID(team, "open"), open))
+			below = append(below, slack.NewActionBlock(blockID(team, nameOpen), open))
 		}
 	}
 	return posts(bot.Answer(s), below)

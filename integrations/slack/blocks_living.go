@@ -65,7 +65,7 @@ func livingBlocks(v session.View, s showing, part int) []slack.Block {
 		blocks = append(blocks, aside(mrkdwn(facts, maxSection)[0]))
 	}
 	if buttons := s.buttons(v); len(buttons) > 0 {
-		blocks = append(blocks, slack.NewActionBlock(blockID(s.team, "do"), buttons...))
+		blocks = append(blocks, slack.NewActionBlock(blockID(s.team, ofTurn(nameDo, v.Turn)), buttons...))
 	}
 	return blocks
 }
@@ -188,8 +188,8 @@ func entry(t session.Todo, phase session.Phase) string {
 	return "☐ " + text
 }
 
-// questionBlocks show the question that is open, most bytes of it, and what can
-// be chosen.
+// questionBlocks show the question that is open, most bytes of it. What can be
+// chosen stands in the message that asks, and nowhere else.
 func questionBlocks(v session.View, s showing, most int) []slack.Block {
 	q := s.asking
 	if q == nil {
@@ -199,11 +199,7 @@ func questionBlocks(v session.View, s showing, most int) []slack.Block {
 		return nil
 	}
 	text := bot.Cut(bot.Neutralise(strings.TrimSpace(bot.Spoken(q.Text))), most)
-	blocks := []slack.Block{section(mrkdwn(text, maxSection)[0])}
-	if block, _ := choosing(s.team, q.Choices); block != nil && !s.past {
-		blocks = append(blocks, block)
-	}
-	return blocks
+	return []slack.Block{section(mrkdwn(text, maxSection)[0])}
 }
 
 // agentAsks is the question that the turn ended with.

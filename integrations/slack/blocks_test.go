@@ -354,7 +354,7 @@ func TestChoicesStandBesideTheEnd(t *testing.T) {
 	t.Parallel()
 	take := taker(t)
 	for n := 10_000; n < 14_000; n += 250 {
-		all := posed(team, strings.Repeat("Which of them? ", n/15), choices(20, 100))
+		all := posed(blockID(team, nameRepo), strings.Repeat("Which of them? ", n/15), choices(20, 100))
 		take(all...)
 		last := all[len(all)-1]
 		if _, ok := last.blocks[0].(*slack.SectionBlock); !ok || valuesOf(last.blocks[len(last.blocks)-1]) == nil {
@@ -372,10 +372,10 @@ func TestManyChoices(t *testing.T) {
 		{1, 10, 1}, {5, 75, 5}, {6, 150, 6}, {20, 10, 20}, {60, 150, 11}, {60, 151, 10}, {5, 1990, 1}, {6, 3000, 0}, {0, 0, 0},
 	} {
 		list := choices(tt.n, tt.long)
-		all := posed(team, "Which **one**?", list)
+		all := posed(blockID(team, nameRepo), "Which **one**?", list)
 		take(all...)
 		take(living(session.View{Phase: session.PhaseAsking}, showing{team: team, asking: &session.Question{Text: "Which?", Choices: list}}))
-		offered, _ := choosing(team, list)
+		offered, _ := choosing(blockID(team, nameRepo), list)
 		values := valuesOf(offered)
 		for i, v := range values {
 			if v != list[i].Value {

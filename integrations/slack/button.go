@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"ship/bot"
@@ -35,6 +36,32 @@ const (
 // thread is kept under: in a channel that is shared with others, the press may
 // name another. name tells the blocks of one message apart.
 func blockID(team, name string) string { return "ship/" + team + "/" + name }
+
+// Names of blocks. Those of a turn end in its number: what is pressed there may
+// be out of date.
+const (
+	// nameDo has what can be done with a turn, below the message that shows it.
+	nameDo = "do"
+	// nameChoose has what can be chosen from in answer to the agent's question,
+	// which ended a turn.
+	nameChoose = "choose"
+	// nameRepo has the repositories that a request may be about.
+	nameRepo = "repo"
+	// nameOpen has nothing but addresses.
+	nameOpen = "open"
+)
+
+// ofTurn is the name of a turn's block.
+func ofTurn(name string, turn int) string { return name + "-" + strconv.Itoa(turn) }
+
+// nameOf is the name in a block's id; empty for a block that is not ours.
+func nameOf(block string) string {
+	name := strings.TrimPrefix(block, blockID(teamOf(block), ""))
+	if teamOf(block) == "" || !validName.MatchString(name) {
+		return ""
+	}
+	return name
+}
 
 // teamOf is the workspace in a block's id; empty for a block that is not ours.
 func teamOf(block string) string {
@@ -72,7 +99,7 @@ func pressed(i interaction, b action) (a act, ignored string, err error) {
 		return act{}, "", fmt.Errorf("button: %w", errUnusable)
 	}
 	return act{
-		thread: t, ref: ref{refButton, on}, by: i.person(t.team), at: moment(b.TS), command: c,
+		thread: t, ref: ref{kind: refButton, ts: on, name: nameOf(b.Block)}, by: i.person(t.team), at: moment(b.TS), command: c,
 		id:      "sl-b-" + dashed(on) + "-" + i.User.ID + "-" + dashed(b.TS),
 		content: strings.Join([]string{"press", t.team, t.channel, on, i.User.ID, digest(b.ID), b.TS}, "/"),
 	}, "", nil
@@ -109,7 +136,7 @@ func pointed(i interaction) (act, error) {
 		return act{}, fmt.Errorf("shortcut: %w", errUnusable)
 	}
 	a := act{
-		thread: t, ref: ref{refShortcut, m.TS}, by: i.person(t.team), early: true, at: moment(i.ActionTS),
+		thread: t, ref: ref{kind: refShortcut, ts: m.TS}, by: i.person(t.team), early: true, at: moment(i.ActionTS),
 		id:      "sl-p-" + dashed(m.TS) + "-" + i.User.ID + "-" + dashed(i.ActionTS),
 		content: strings.Join([]string{"point", t.team, t.channel, m.TS, i.User.ID, i.ActionTS}, "/"),
 	}

@@ -61,7 +61,7 @@ func root(q session.Request, ts string) (session.Delivery, error) {
 	}
 	command := t.root
 	t.root = ts
-	q.Thread, q.Ref = t.session(), ref{refCommand, ts}.String()
+	q.Thread, q.Ref = t.session(), ref{kind: refCommand, ts: ts}.of(q.By.Login).String()
 	return session.Delivery{
 		// Not the command's own key: another session of this shard has that.
 		Session: t.id(), Keys: []string{"sl:root/" + command}, Keep: keepKeys,

@@ -163,7 +163,7 @@ func FuzzText(f *testing.F) {
 }
 
 func FuzzKeys(f *testing.F) {
-	for _, s := range []string{"T1/C1/1.2", "T1/C1/c-00112233445566778899aabbccddeeff", "//", "message/1.2", "command/", "stop/", "T2/U1", "U1", "ship/T1/x", "1795000000.000100"} {
+	for _, s := range []string{"T1/C1/1.2", "T1/C1/c-00112233445566778899aabbccddeeff", "//", "message/1.2", "message/1.2/U1", "button/1.2/do-3/U1", "button/1.2/repo", "command/", "stop/", "T2/U1", "U1", "ship/T1/x", "1795000000.000100"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

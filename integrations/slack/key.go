@@ -20,6 +20,10 @@ var (
 	// validID is what an id of a team, a channel or a user may look like. They
 	// end up in keys and in the names of sessions.
 	validID = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+	// validUser is what the id of a person looks like, who can be mentioned by it.
+	validUser = regexp.MustCompile(`^[UW][A-Z0-9]{1,63}$`)
+	// validName is what blocks of ours are called: see nameDo.
+	validName = regexp.MustCompile(`^[a-z]{1,16}(-[0-9]{1,9})?$`)
 	// validDelivery is what the id of a delivery may look like.
 	validDelivery = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	// validTS is what names a message within its channel: when it was sent.
@@ -117,22 +121,64 @@ const (
 	refStop refKind = "stop"
 )
 
-// ref is where a request was made: "<kind>/<message>", the message empty for a
-// command without a thread and for refStop.
+// ref is where a request was made, and by whom: "<kind>/<message>", then the
+// name of the block for a button, then the person. The message is empty for a
+// command without a thread and for refStop, and then so is the rest. An older
+// release left out all but the first two.
 type ref struct {
 	kind refKind
 	ts   string
+	// name of the block that the button is in, such as "do-3".
+	name string
+	// user is the person's id, which is not kept elsewhere: to the code host they
+	// are somebody else.
+	user string
 }
 
-func (r ref) String() string { return string(r.kind) + "/" + r.ts }
+// of is the ref of the same, asked by whoever has this login.
+func (r ref) of(login string) ref {
+	user, _, err := parseLogin(login)
+	if err == nil && r.ts != "" && validUser.MatchString(user) {
+		r.user = user
+	}
+	return r
+}
+
+func (r ref) String() string {
+	s := string(r.kind) + "/" + r.ts
+	for _, part := range []string{r.name, r.user} {
+		if part != "" {
+			s += "/" + part
+		}
+	}
+	return s
+}
+
+func (r ref) valid() bool {
+	switch r.kind {
+	case refMessage, refShortcut, refButton:
+		return validTS.MatchString(r.ts)
+	case refCommand:
+		return r.ts == "" || validTS.MatchString(r.ts)
+	case refStop:
+		return r.ts == ""
+	}
+	return false
+}
 
 func parseRef(s string) (ref, error) {
-	kind, ts, ok := strings.Cut(s, "/")
-	r := ref{refKind(kind), ts}
-	switch {
-	case ok && validTS.MatchString(ts) && (r.kind == refMessage || r.kind == refShortcut || r.kind == refButton || r.kind == refCommand):
-	case ok && ts == "" && (r.kind == refCommand || r.kind == refStop):
-	default:
+	parts := strings.Split(s, "/")
+	if len(parts) < 2 {
+		return ref{}, fmt.Errorf("ref %q: %w", s, errKey)
+	}
+	r, rest := ref{kind: refKind(parts[0]), ts: parts[1]}, parts[2:]
+	if len(rest) > 0 && r.kind == refButton && validName.MatchString(rest[0]) {
+		r.name, rest = rest[0], rest[1:]
+	}
+	if len(rest) > 0 && r.ts != "" && validUser.MatchString(rest[0]) {
+		r.user, rest = rest[0], rest[1:]
+	}
+	if len(rest) > 0 || !r.valid() {
 		return ref{}, fmt.Errorf("ref %q: %w", s, errKey)
 	}
 	return r, nil

@@ -19,13 +19,18 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q: %+v, %v", key, th, err)
 		}
 	}
-	for _, s := range []string{"message/1.2", "button/1.2", "shortcut/1.2", "command/", "command/1.2", "stop/"} {
+	for _, s := range []string{"message/1.2", "button/1.2", "shortcut/1.2", "command/", "command/1.2", "stop/",
+		"message/1.2/U1", "shortcut/1.2/W1", "command/1.2/U1", "button/1.2/U1", "button/1.2/repo", "button/1.2/do-3", "button/1.2/choose-12/U1",
+	} {
 		r, err := parseRef(s)
 		if err != nil || r.String() != s {
 			t.Errorf("%q: %+v, %v", s, r, err)
 		}
 	}
-	for _, s := range []string{"", "message", "message/", "stop/1.2", "other/1.2", "message/1.2/3", "/1.2"} {
+	for _, s := range []string{"", "message", "message/", "stop/1.2", "other/1.2", "message/1.2/3", "/1.2",
+		"message/1.2/", "message/1.2/do-3", "message/1.2/U1/U1", "message/1.2/T2/U1", "message/1.2/u1", "stop//U1", "command//U1",
+		"button/1.2//U1", "button/1.2/U1/do-3", "button/1.2/do-", "button/1.2/do-3/4", "button/1.2/Do-3",
+	} {
 		if r, err := parseRef(s); !errors.Is(err, errKey) {
 			t.Errorf("%q: %+v, %v", s, r, err)
 		}
@@ -60,8 +65,31 @@ func TestMoments(t *testing.T) {
 	}
 }
 
+// TestRefsOfPeople: who asked goes with the ref, unless nobody can be mentioned
+// by that name.
+func TestRefsOfPeople(t *testing.T) {
+	t.Parallel()
+	for login, want := range map[string]string{
+		"U1": "message/1.2/U1", "T2/U1": "message/1.2/U1", "W1": "message/1.2/W1", "ada": "message/1.2", "": "message/1.2", "U1>": "message/1.2", "B1": "message/1.2",
+	} {
+		if got := (ref{kind: refMessage, ts: "1.2"}).of(login).String(); got != want {
+			t.Errorf("of %q it is %q, want %q", login, got, want)
+		}
+	}
+	if got := (ref{kind: refStop}).of("U1").String(); got != "stop/" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestBlocks(t *testing.T) {
 	t.Parallel()
+	for block, want := range map[string]string{
+		blockID("T1", ofTurn(nameDo, 3)): "do-3", blockID("T1", nameRepo): "repo", blockID("T1", "a/b"): "", blockID("T1", ""): "", "ship/T1": "", "do-3": "", "other/T1/do-3": "",
+	} {
+		if got := nameOf(block); got != want {
+			t.Errorf("%q is called %q, want %q", block, got, want)
+		}
+	}
 	if got := teamOf(blockID("T1", "a/b")); got != "T1" {
 		t.Errorf("got %q", got)
 	}

@@ -43,7 +43,7 @@ func said(e envelope, open bool) (a act, ignored string, err error) {
 		return act{}, "", fmt.Errorf("message: %w", errUnusable)
 	}
 	return act{
-		thread: t, ref: ref{refMessage, m.TS}, by: e.person(), early: true, known: known, at: moment(m.TS),
+		thread: t, ref: ref{kind: refMessage, ts: m.TS}, by: e.person(), early: true, known: known, at: moment(m.TS),
 		id: "sl-m-" + m.Channel + "-" + dashed(m.TS), content: t.team + "/" + m.Channel + "/" + m.TS,
 		command: understood(m, e.bot()),
 	}, "", nil

@@ -154,7 +154,7 @@ func TestCommandBecomesThread(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := inRepo(commanded("fix it"))
-	want.Thread.Key, want.Ref = "T0SHIP/C0ENG/"+nextTS, "command/"+nextTS
+	want.Thread.Key, want.Ref = "T0SHIP/C0ENG/"+nextTS, "command/"+nextTS+"/"+ada
 	if diff := cmp.Diff(&want, got.Event.Request); diff != "" {
 		t.Error(diff)
 	}

@@ -118,7 +118,7 @@ func press(a object) object {
 		"team": object{"id": team}, "enterprise": nil, "channel": object{"id": ch},
 		"container": object{"type": "message", "message_ts": nextTS, "channel_id": ch, "thread_ts": rootTS},
 		"message":   object{"user": us, "bot_id": "B0SHIP", "ts": nextTS, "thread_ts": rootTS},
-		"actions":   []object{object{"block_id": blockID(team, "turn"), "action_ts": "1795000210.194939", "type": "button"}.with(a)},
+		"actions":   []object{object{"block_id": blockID(team, ofTurn(nameDo, 3)), "action_ts": "1795000210.194939", "type": "button"}.with(a)},
 	}
 }
 
@@ -138,13 +138,13 @@ func at(ts string) time.Time { return moment(ts) }
 func asked(verb session.Verb, text string) session.Request {
 	return session.Request{
 		ID: "sl-m-C0ENG-1795000000-000100", Thread: inThread, By: session.Person{Login: ada}, Verb: verb, Text: text,
-		Ref: "message/" + rootTS, Early: true, At: at(rootTS),
+		Ref: "message/" + rootTS + "/" + ada, Early: true, At: at(rootTS),
 	}
 }
 
 func replied(verb session.Verb, text string) session.Request {
 	q := asked(verb, text)
-	q.ID, q.Ref, q.At = "sl-m-C0ENG-1795000123-000200", "message/"+nextTS, at(nextTS)
+	q.ID, q.Ref, q.At = "sl-m-C0ENG-1795000123-000200", "message/"+nextTS+"/"+ada, at(nextTS)
 	return q
 }
 
@@ -156,13 +156,13 @@ func by(login string, q session.Request) session.Request {
 func pressedFor(verb session.Verb, text string) session.Request {
 	return session.Request{
 		ID: "sl-b-1795000123-000200-U0HUMAN-1795000210-194939", Thread: inThread, By: session.Person{Login: ada, Name: "ada"},
-		Verb: verb, Text: text, Ref: "button/" + nextTS, At: at("1795000210.194939"),
+		Verb: verb, Text: text, Ref: "button/" + nextTS + "/do-3/" + ada, At: at("1795000210.194939"),
 	}
 }
 
 func pointedAt(text, quote string) session.Request {
 	q := pressedFor(session.Instruct, text)
-	q.ID, q.Ref, q.Quote, q.Early = "sl-p-1795000000-000100-U0HUMAN-1795000210-194939", "shortcut/"+rootTS, quote, true
+	q.ID, q.Ref, q.Quote, q.Early = "sl-p-1795000000-000100-U0HUMAN-1795000210-194939", "shortcut/"+rootTS+"/"+ada, quote, true
 	return q
 }
 

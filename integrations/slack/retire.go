@@ -1,0 +1,160 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/slack-go/slack"
+
+	"ship/session"
+)
+
+// simple is a message without blocks, for when Slack does not take them. What
+// could be chosen is written out, as far as there is room for it.
+func simple(m post) post {
+	text := m.text
+	for _, b := range m.blocks {
+		for _, value := range choosable(b) {
+			line := "\n• " + mrkdwn(quoted(value, maxLabel), maxSection)[0]
+			if length(text)+length(line) > maxCaption {
+				break
+			}
+			text += line
+		}
+	}
+	return post{text: text}
+}
+
+// choosable are the answers that a block offers.
+func choosable(b api.Block) []string {
+	row, ok := b.(*api.ActionBlock)
+	if !ok || row.Elements == nil {
+		return nil
+	}
+	var out []string
+	for _, e := range row.Elements.ElementSet {
+		switch e := e.(type) {
+		case *api.ButtonBlockElement:
+			if named, _, _ := strings.Cut(e.ActionID, "."); named == actionChoose {
+				out = append(out, e.Value)
+			}
+		case *api.SelectBlockElement:
+			for _, o := range e.Options {
+				out = append(out, o.Value)
+			}
+		}
+	}
+	return out
+}
+
+// retire takes off a message of ours what can be pressed there, but for links,
+// and says below in Slack's notation what was chosen, unless that is empty.
+// Performed twice, or on a message that is not there any more, it changes
+// nothing.
+func (w *work) retire(ctx context.Context, ts, chosen string) error {
+	m, err := w.message(ctx, ts)
+	if err != nil || m == nil {
+		return err
+	}
+	blocks, pressable := unpressable(m.Blocks.BlockSet)
+	if !pressable {
+		return nil
+	}
+	if chosen != "" {
+		blocks = append(blocks, aside(chosen))
+	}
+	if err := w.update(ctx, Thinking, ts, post{text: m.Text, blocks: blocks}); !fixed(err) {
+		return err
+	}
+	return nil
+}
+
+// fixed: a message is as it is, for it was deleted or Slack keeps it so.
+func fixed(err error) bool {
+	return code(err) == "message_not_found" || slices.Contains(unchangeable, code(err))
+}
+
+// message reads a message of ours in the thread; nil: it is not there, or
+// another's.
+func (w *work) message(ctx context.Context, ts string) (*api.Message, error) {
+	self, err := w.app.self(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.replies(ctx, Thinking, ts, 2) // the root and this one
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range found {
+		if m.Timestamp == ts && self.wrote(m) {
+			return &m, nil
+		}
+	}
+	return nil, nil
+}
+
+// unpressable are blocks without what can be pressed, but for links. pressable: there
+// was more.
+func unpressable(blocks []api.Block) (left []api.Block, pressable bool) {
+	for _, b := range blocks {
+		row, ok := b.(*api.ActionBlock)
+		if !ok || row.Elements == nil {
+			left = append(left, b)
+			continue
+		}
+		links := slices.DeleteFunc(slices.Clone(row.Elements.ElementSet), func(e api.BlockElement) bool { return !leads(e) })
+		pressable = pressable || len(links) < len(row.Elements.ElementSet)
+		if len(links) > 0 {
+			left = append(left, api.NewActionBlock(row.BlockID, links...))
+		}
+	}
+	return left, pressable
+}
+
+// leads: an element is a link.
+func leads(e api.BlockElement) bool {
+	button, ok := e.(*api.ButtonBlockElement)
+	return ok && button.URL != ""
+}
+
+// chosen says what a press of a button chose, and who did, in Slack's notation.
+// Empty: that is not known.
+func (w *work) chosen(pressed string) string {
+	asked, err := parseRef(pressed)
+	r := w.request(pressed)
+	if err != nil || r == nil {
+		return ""
+	}
+	what := r.Text
+	if asked.name == nameRepo {
+		what = r.Repo
+	}
+	if what = strings.TrimSpace(what); what == "" {
+		return ""
+	}
+	line := "✓ " + mrkdwn(quoted(what, maxLabel), maxSection)[0]
+	if asked.user != "" {
+		line += fmt.Sprintf(", chosen by <@%s>", asked.user)
+	}
+	return line
+}
+
+// request finds what was asked at a place among what is at work or waits; nil:
+// it is there no more.
+func (w *work) request(ref string) *session.Request {
+	s := w.job.State
+	var all []session.Request
+	if s.Turn != nil {
+		all = append(all, s.Turn.Requests...)
+	}
+	for _, waits := range s.Waiting {
+		all = append(all, waits.Request)
+	}
+	i := slices.IndexFunc(all, func(r session.Request) bool { return w.here(r) && r.Ref == ref })
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
+}

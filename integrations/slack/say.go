@@ -1,0 +1,36 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ship/bot"
+	"ship/session"
+)
+
+// notBegun is what becomes of the message that was waiting for a turn when none
+// begins. Why not is said in a message of its own, for nobody is told of changes.
+const notBegun = "I have not begun with this. Why not is said below."
+
+// say posts a sentence of ours. If nothing is left to begin with after that, the
+// message that waited for the first turn says so. Performed twice: see post.
+func (w *work) say(ctx context.Context) (session.Performed, error) {
+	if _, err := w.postAll(ctx, Settling, w.effect.ID, told(bot.Spoken(w.effect.Text))); err != nil {
+		return session.Performed{}, err
+	}
+	if has := parseShown(w.voice().Ref); has.unbound() && w.nothingToCome() {
+		if err := w.update(ctx, Settling, has.ts, told(notBegun)[0]); err != nil && !fixed(err) {
+			return session.Performed{}, fmt.Errorf("say that nothing was begun: %w", err)
+		}
+		return session.Performed{Voice: shown{settled, has.ts}.String()}, nil
+	}
+	return session.Performed{}, nil
+}
+
+// nothingToCome: no turn was begun, and nothing waits that might begin one.
+func (w *work) nothingToCome() bool {
+	s := w.job.State
+	return s.Turns == 0 && s.Asking == nil && len(s.Waiting) == 0 &&
+		!slices.ContainsFunc(s.Pending, func(e session.Effect) bool { return e.Kind == session.Admit })
+}
