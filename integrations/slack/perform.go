@@ -21,12 +21,13 @@ type Performer struct {
 	// slow: see Settings.Slow.
 	slow     time.Duration
 	settings Settings
+	recall   *recall
 }
 
 var _ session.Performer = (*Performer)(nil)
 
 func newPerformer(a *app, c Config) *Performer {
-	return &Performer{app: a, gate: c.Gate, inbox: c.Inbox, vault: c.Vault, links: c.Links, slow: c.Slow, settings: c.Settings}
+	return &Performer{app: a, gate: c.Gate, inbox: c.Inbox, vault: c.Vault, links: c.Links, slow: c.Slow, settings: c.Settings, recall: newRecall()}
 }
 
 // work is one effect with what it takes to do it.

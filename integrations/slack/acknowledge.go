@@ -1,0 +1,150 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	api "github.com/slack-go/slack"
+
+	"ship/session"
+)
+
+const (
+	// eyes is the reaction which says that a request was seen.
+	eyes = "eyes"
+	// ackTimeout bounds all of an acknowledgement. What waits behind it may be a
+	// stop.
+	ackTimeout = 5 * time.Second
+	// ackAgain is how often it is tried again. After that it is too late for it.
+	ackAgain = 1
+)
+
+// errAck is the cause of an acknowledgement that took too long.
+var errAck = errors.New("took too long to acknowledge")
+
+// acknowledge shows that a request was seen, before anything is looked at. The
+// first one is answered too, by the message that is going to change with the
+// work. It does not insist: what waits behind it matters more. Performed twice,
+// Slack knows the reaction already, and the message is found.
+func (w *work) acknowledge(ctx context.Context) (session.Performed, error) {
+	asked, err := parseRef(w.effect.Ref)
+	if err != nil { // an operator's, which is nowhere to be reacted to
+		return session.Performed{}, nil
+	}
+	soon, cancel := context.WithTimeoutCause(ctx, ackTimeout, errAck)
+	defer cancel()
+	switch asked.kind {
+	case refButton:
+		return session.Performed{}, w.pressed(soon, asked.ts)
+	case refStop:
+		return session.Performed{}, w.halted(soon)
+	}
+	err = w.react(soon, asked.ts)
+	done, postErr := w.notice(soon)
+	if done.Voice != "" || postErr != nil { // it says more than the reaction
+		err = postErr
+	}
+	return done, w.forgive(ctx, asked.kind, err)
+}
+
+// pressed takes the buttons off a question that was answered by one, or off the
+// end of a turn. Of a turn that runs, the report shows what can be pressed.
+func (w *work) pressed(ctx context.Context, ts string) error {
+	switch w.verb() {
+	case session.Instruct, session.Ready:
+		return w.besides(ctx, "take the buttons off", w.retire(ctx, ts, w.chosen(w.effect.Ref)))
+	}
+	return nil
+}
+
+// halted: Slack's own stop button was pressed, after which we have to say what
+// the session is up to, even if we believe that Slack knows.
+func (w *work) halted(ctx context.Context) error {
+	if w.busy() {
+		return nil // the end says so
+	}
+	w.recall.forgetStatus(w.thread)
+	return w.besides(ctx, "set the status", w.status(ctx))
+}
+
+// besides lets go of what failed beside the point. A context that ended is
+// another matter: the effect was not performed.
+func (w *work) besides(ctx context.Context, what string, err error) error {
+	if err == nil || errors.Is(context.Cause(ctx), errAck) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	w.app.log.InfoContext(ctx, "slack was not shown all", "session", string(w.job.State.ID), "what", what, "err", err)
+	return nil
+}
+
+// verb of what is acknowledged.
+func (w *work) verb() session.Verb {
+	if w.effect.Request == nil {
+		return session.Instruct
+	}
+	return w.effect.Request.Verb
+}
+
+// unreactable are the answers to a reaction that is there, or has no place any
+// more.
+var unreactable = []string{"already_reacted", "message_not_found", "no_item_specified", "bad_timestamp", "not_reactable", "too_many_emoji", "too_many_reactions", "thread_locked"}
+
+func (w *work) react(ctx context.Context, ts string) error {
+	if ts == "" {
+		return nil
+	}
+	turn := w.app.call
+	if w.first() { // the message says more, and is not to wait for this
+		turn = w.app.try
+	}
+	err := turn(ctx, Thinking, w.call("reactions.add"), func(ctx context.Context) error {
+		return w.app.client.AddReactionContext(ctx, eyes, api.NewRefToMessage(w.thread.channel, ts))
+	})
+	if slices.Contains(unreactable, code(err)) {
+		return nil
+	}
+	return err
+}
+
+// notice answers the first request of a session, with the living message of the
+// turn that is to come.
+func (w *work) notice(ctx context.Context) (session.Performed, error) {
+	if !w.first() {
+		return session.Performed{}, nil
+	}
+	ts, err := w.post(ctx, Thinking, w.effect.ID+"/living", w.card())
+	if err != nil {
+		return session.Performed{}, err
+	}
+	return session.Performed{Voice: shown{0, ts}.String()}, nil
+}
+
+// first: it asks for work where there was none yet, and nothing is shown that
+// waits for it.
+func (w *work) first() bool {
+	s, has, verb := w.job.State, parseShown(w.voice().Ref), w.verb()
+	asks := verb == session.Instruct || verb == session.Finish
+	return asks && s.Turns == 0 && s.Asking == nil && (has.ts == "" || has.turn == settled) && !w.thread.pending()
+}
+
+// forgive lets go of an acknowledgement that is worth no further try. Where a
+// shortcut is used we need not be at all, which the admission sees to.
+func (w *work) forgive(ctx context.Context, kind refKind, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	p, ok := errors.AsType[*session.Problem](w.problem(ctx, err))
+	switch {
+	case !ok, p.Gone && kind != refShortcut:
+		return err
+	case p.Again && w.effect.Attempts < ackAgain && (w.first() || !noRoom(err)):
+		return err
+	}
+	w.app.log.WarnContext(ctx, "a request was not acknowledged in time, so it is not at all", "session", string(w.job.State.ID), "err", err)
+	return nil
+}
