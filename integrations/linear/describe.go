@@ -37,7 +37,9 @@ func described(i *ql.Issue, talk []bot.Remark, room int) string {
 		head += ", written by " + cmp.Or(plain(i.Creator.Name), somebody)
 	}
 	first := bot.Remark{Head: head + ":", Text: bot.Prefix(i.Title+"\n\n"+i.Description, min(maxDescription, room/2))}.String()
-	first = bot.Prefix(first, room) // to quote many short lines takes much more
+	if len(first) > room { // it is quoted line by line, so many short ones take much more
+		first = bot.Prefix(first, room-2) + "\n\n"
+	}
 	return first + bot.Newest(talk, room-len(first))
 }
 

@@ -83,12 +83,12 @@ func FuzzReceive(f *testing.F) {
 }
 
 func FuzzKeys(f *testing.F) {
-	for _, s := range []string{org + "/" + sessionID + "/" + issueID, "a/b/", "a/b", "//", activityID + "/" + commentID, activityID + "/", "", refStatus} {
+	for _, s := range []string{org + "/" + sessionID + "/" + issueID, org + "//" + issueID, "a//", "a/b/", "/b/c", "a/b", "//", activityID + "/" + commentID, activityID + "/", "", refStatus} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if th, err := parseThread(s); err == nil && th.key() != s {
-			t.Errorf("thread %q became %q", s, th.key())
+		if th, err := parseThread(s); err == nil && (th.key() != s || th.valid() == th.silent()) {
+			t.Errorf("thread %q became %q, silent %t", s, th.key(), th.silent())
 		}
 		if r, err := parseRef(s); err == nil && r.String() != s {
 			t.Errorf("ref %q became %q", s, r)

@@ -66,20 +66,20 @@ func begun(v session.View) bool {
 }
 
 // card is an attachment that leads to where the work was asked for. Its address
-// is what it is known by, so to put it there again changes it. Linear would make
-// more of an address that it knows by itself, and show what was written there.
+// is what it is known by, so to put it there again changes it. Linear is not told
+// to link that address as one that it knows: it would show what was said there.
 func (r *report) card(ctx context.Context) error {
 	at := r.origin()
-	if at == "" {
+	if at == nil {
 		return nil
 	}
-	title, subtitle := r.title(), bot.Standing(r.view)
-	key := hash(fmt.Sprintf("%q", []string{at, title, subtitle}))
+	title, subtitle := "ship: asked on "+at.Hostname(), bot.Standing(r.view)
+	key := hash(fmt.Sprintf("%s\x00%s\x00%s", at, title, subtitle))
 	if key == r.has.links {
 		return nil
 	}
 	err := r.request(ctx, func(c graphql.Client) error {
-		_, err := ql.Attach(ctx, c, r.thread.issue, title, subtitle, at)
+		_, err := ql.Attach(ctx, c, r.thread.issue, title, subtitle, at.String())
 		return err
 	})
 	if err == nil || refusedInput(err) {
@@ -88,25 +88,16 @@ func (r *report) card(ctx context.Context) error {
 	return err
 }
 
-// origin is the address where the work was asked for; empty when there is none
-// that may be shown.
-func (r *report) origin() string {
+// origin is the address where the work was asked for; nil if there is none that
+// people can open.
+func (r *report) origin() *url.URL {
 	o := r.job.State.Origin
 	if o == nil {
-		return ""
+		return nil
 	}
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return ""
+		return nil
 	}
-	return o.URL
-}
-
-// title says where that was, and no more: what it is about, the issue says.
-func (r *report) title() string {
-	where := "elsewhere"
-	if threads := r.job.State.Threads; len(threads) > 0 && threads[0].Platform == "slack" {
-		where = "in Slack"
-	}
-	return "ship: asked for " + where
+	return u
 }
