@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"ship/config"
 	"ship/session"
@@ -91,4 +92,22 @@ func (a Asker) called() string {
 		name = "somebody"
 	}
 	return name + " on " + strings.ToUpper(a.Platform[:min(1, len(a.Platform))]) + a.Platform[min(1, len(a.Platform)):]
+}
+
+// maxPlainName is how much of a name is shown, in bytes.
+const maxPlainName = 60
+
+// PlainName is a name on one line that does nothing wherever it stands: letters,
+// digits, and what names have between them.
+func PlainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), strings.ContainsRune(".-'", r):
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(name, ""))
+	return strings.Trim(Prefix(strings.Join(strings.Fields(name), " "), maxPlainName), " .-'")
 }

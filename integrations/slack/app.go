@@ -31,6 +31,8 @@ type app struct {
 	// known is who we are, once that was asked for. It stays the same for as long
 	// as the token does.
 	known atomic.Pointer[identity]
+	// directory is what was learned of others.
+	directory *directory
 }
 
 // identity is who we are in Slack.
@@ -46,7 +48,7 @@ func newApp(c Config) *app {
 	doer := &http.Client{Transport: c.Transport, Timeout: callTimeout}
 	return &app{
 		client: api.New(c.BotToken.Reveal(), api.OptionAPIURL(strings.TrimRight(c.APIURL, "/")+"/"), api.OptionHTTPClient(doer)),
-		doer:   doer, governor: newGovernor(c.Quota), log: c.Logger,
+		doer:   doer, governor: newGovernor(c.Quota), log: c.Logger, directory: newDirectory(time.Now),
 	}
 }
 

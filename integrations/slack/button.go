@@ -118,6 +118,10 @@ func asks(b action) (c bot.Command, ignored string) {
 		return bot.Command{Verb: session.Ready}, ""
 	case actionLink:
 		return bot.Command{}, outcomeLink
+	case actionRemember:
+		if repo := strings.TrimSpace(b.Value); repo != "" {
+			return bot.Command{Verb: session.Remember, Text: repo}, ""
+		}
 	case actionChoose:
 		if answer := strings.TrimSpace(cmp.Or(b.Value, b.Selected.Value)); answer != "" {
 			return bot.Command{Verb: session.Instruct, Text: answer}, ""

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"ship/bot"
 	"ship/session"
 )
 
@@ -32,7 +31,7 @@ func begun(c command, now time.Time) (a act, say string, err error) {
 	if !t.valid() || c.Trigger == "" || !validID.MatchString(c.User) {
 		return act{}, sayUsage, fmt.Errorf("slash command: %w", errUnusable)
 	}
-	asked := bot.ParseText(plain(c.Text))
+	asked := parse(plain(c.Text))
 	switch {
 	case asked.Verb == session.Unclear:
 		return act{}, asked.Text, nil

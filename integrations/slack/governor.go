@@ -58,6 +58,7 @@ var perMinute = map[string]int64{
 	"users.conversations":       tier3,
 	"users.info":                tier4,
 	"users.lookupByEmail":       tier3,
+	"usergroups.list":           tier2,
 	"usergroups.users.list":     tier2,
 	"files.info":                tier4,
 	"views.open":                tier4,

@@ -52,7 +52,7 @@ func said(e envelope, open bool) (a act, ignored string, err error) {
 // understood is what a message asks for. One that begins a thread and says
 // nothing asks what it could say.
 func understood(m event, us string) bot.Command {
-	c := bot.ParseText(plain(addressed(m.Text, us)))
+	c := parse(plain(addressed(m.Text, us)))
 	if !replies(m) && c.Text == "" && (c.Verb == "" || c.Verb == session.Instruct) {
 		return bot.Command{Verb: session.Help}
 	}

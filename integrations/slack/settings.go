@@ -20,7 +20,12 @@ type Settings struct {
 	// AppToken turns Socket Mode on.
 	AppToken    config.Secret `yaml:"app_token" doc:"App-level token, xapp-…, with the scope connections:write. With it ship fetches everything over Socket Mode, and Slack need not reach it."`
 	Connections int           `yaml:"connections" default:"2" min:"1" doc:"Socket Mode connections that each ship keeps open. Slack allows one app 10 in all."`
-	APIURL      string        `yaml:"api_url" default:"https://slack.com/api/" is:"url" doc:"Address of the API."`
+	// Channels and Groups restrict who may command, and where.
+	Channels []string `yaml:"channels" doc:"Channels in which ship takes work, as their ids or names such as #backend. Empty: in all that it is invited to, and in direct messages."`
+	Groups   []string `yaml:"groups" doc:"User groups whose members may command ship, as their ids or handles such as @backend. Empty: everybody of the workspace. A right on the repository is needed as well."`
+	// Replies says which replies in a session's thread are instructions.
+	Replies string `yaml:"replies" default:"mention" oneof:"mention thread" doc:"Which replies in a thread that ship works in are for it: those that mention it, with what was said besides as context, or all of the thread."`
+	APIURL  string `yaml:"api_url" default:"https://slack.com/api/" is:"url" doc:"Address of the API."`
 	// Slow is how long a turn may run before people are told that it takes longer
 	// than most; zero: as long as it likes.
 	Slow time.Duration `yaml:"slow" default:"10m" min:"0s" doc:"After how long people are told that a turn takes longer than most; 0 is never."`
@@ -33,6 +38,10 @@ func (s Settings) Enabled() bool {
 
 // SocketMode tells whether events are fetched and not posted to us.
 func (s Settings) SocketMode() bool { return !s.AppToken.Empty() }
+
+// OpenThreads tells whether each reply of a person in a session's thread is an
+// instruction, whether or not it mentions ship.
+func (s Settings) OpenThreads() bool { return s.Replies == "thread" }
 
 // Validate says what is wrong with the section, and what to do. All of it at
 // once, and none of the secrets.

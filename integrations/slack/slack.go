@@ -95,13 +95,13 @@ func New(c Config) (*Integration, error) {
 	}
 	var err error
 	if len(c.SigningSecret) > 0 {
-		if i.Receiver, err = NewReceiver(ReceiverConfig{Secrets: c.SigningSecret.Reveal(), Logger: c.Logger}); err != nil {
+		if i.Receiver, err = NewReceiver(ReceiverConfig{Secrets: c.SigningSecret.Reveal(), OpenThreads: c.OpenThreads(), Logger: c.Logger}); err != nil {
 			return nil, err
 		}
 	}
 	if c.SocketMode() {
 		if i.Socket, err = NewSocket(SocketConfig{
-			AppToken: c.AppToken, APIURL: c.APIURL, Connections: c.Connections, Inbox: c.Inbox,
+			AppToken: c.AppToken, APIURL: c.APIURL, Connections: c.Connections, OpenThreads: c.OpenThreads(), Inbox: c.Inbox,
 			Heard: c.Heard, Transport: c.Transport, Logger: c.Logger,
 		}); err != nil {
 			return nil, err

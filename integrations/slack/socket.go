@@ -39,6 +39,8 @@ type SocketConfig struct {
 	APIURL string
 	// Connections to keep open; zero: 2.
 	Connections int
+	// OpenThreads as in ReceiverConfig.
+	OpenThreads bool
 	// Inbox takes what comes.
 	Inbox session.Inbox
 	// Append is how long the inbox may take; zero: 2 s, as Slack waits for 3.
@@ -87,6 +89,7 @@ func NewSocket(c SocketConfig) (*Socket, error) {
 		c.Heard = func(string, string, time.Duration) {}
 	}
 	s := &Socket{cfg: c, reader: newReader(c.Logger, c.Now), backoff: backoff, silence: 30 * time.Second}
+	s.reader.open = c.OpenThreads
 	s.plain = strings.HasPrefix(c.APIURL, "http://")
 	s.client = api.New("", api.OptionAppLevelToken(c.AppToken.Reveal()),
 		api.OptionAPIURL(strings.TrimRight(c.APIURL, "/")+"/"),

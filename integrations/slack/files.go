@@ -1,0 +1,202 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	api "github.com/slack-go/slack"
+
+	"ship/bot"
+)
+
+const (
+	// maxFile is how much of a file the agent gets to read, and maxFiles of all
+	// that come with a request, in bytes. No more than maxFetched are fetched.
+	maxFile    = 64 << 10
+	maxFiles   = 128 << 10
+	maxFetched = 10
+	// maxHops is how often a download may lead elsewhere.
+	maxHops = 3
+)
+
+var (
+	// errForeign: an address that our token must not be sent to.
+	errForeign = errors.New("not an address of slack's files")
+	// errNoFile: what was sent in its place is no file, but a page to sign in on.
+	errNoFile = errors.New("slack did not send the file")
+)
+
+// courier fetches the files that come with one request.
+type courier struct {
+	*work
+	doer *http.Client
+	// room is left, in bytes, and trips are left.
+	room, trips int
+}
+
+func (w *work) newCourier() *courier {
+	c := &courier{work: w, room: maxFiles, trips: maxFetched}
+	c.doer = &http.Client{
+		Transport: w.app.doer.Transport, Timeout: callTimeout,
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > maxHops || !c.trusts(r.URL) {
+				return errForeign
+			}
+			return nil
+		},
+	}
+	return c
+}
+
+// brought is a file as the agent gets to read it.
+type brought struct {
+	name, kind string
+	size       int
+	// text is what could be read; cut: that is not all. why is why there is none.
+	text, why string
+	cut       bool
+}
+
+func (b brought) remark(by string) bot.Remark {
+	head := fmt.Sprintf("File %s (%s, %d bytes), attached by %s", b.name, b.kind, b.size, by)
+	switch {
+	case b.why != "":
+		return bot.Remark{Head: head + ":", Text: "(" + b.why + ")"}
+	case b.cut:
+		head += ", its beginning"
+	}
+	return bot.Remark{Head: head + ":", Text: b.text}
+}
+
+// Why a file is only named.
+const (
+	whyNoText = "not text, so it is not shown here"
+	whyNoRoom = "too much was attached to show this too"
+	whyFailed = "it could not be fetched"
+)
+
+// bring fetches a file, as far as it is text and there is room. What cannot be
+// had is named.
+func (c *courier) bring(ctx context.Context, f api.File) brought {
+	f, err := c.known(ctx, f)
+	b := brought{name: bot.Phrase(f.Name, 100), kind: bot.Phrase(f.Mimetype, 60), size: f.Size}
+	switch {
+	case err != nil:
+		b.why = whyFailed
+	case !readable(f):
+		b.why = whyNoText
+	case c.room <= 0 || c.trips <= 0:
+		b.why = whyNoRoom
+	default:
+		var content []byte
+		if content, err = c.fetch(ctx, f); err == nil {
+			b = c.read(b, content)
+		} else {
+			b.why = whyFailed
+		}
+	}
+	if err != nil {
+		c.app.log.WarnContext(ctx, "a file was not fetched from slack", "session", string(c.job.State.ID), "file", f.ID, "err", detailed(err))
+	}
+	return b
+}
+
+// read takes what was fetched for text, as far as it is.
+func (c *courier) read(b brought, content []byte) brought {
+	most := min(maxFile, c.room)
+	text := string(content)
+	if len(text) > most {
+		text, b.cut = bot.Prefix(text, most), true
+	}
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		b.why, b.cut = whyNoText, false
+		return b
+	}
+	c.room -= len(text)
+	b.text = text
+	return b
+}
+
+// known is a file with all that there is to know of it. Of those of other
+// companies, a message has the id only.
+func (c *courier) known(ctx context.Context, f api.File) (api.File, error) {
+	if f.FileAccess != "check_file_info" || c.trips <= 0 {
+		return f, nil
+	}
+	c.trips--
+	err := c.app.call(ctx, Thinking, c.call("files.info"), func(ctx context.Context) error {
+		found, _, _, err := c.app.client.GetFileInfoContext(ctx, f.ID, 0, 0)
+		if err == nil {
+			f = *found
+		}
+		return err
+	})
+	return f, err
+}
+
+// textual are types of text that do not say so.
+var textual = []string{"json", "xml", "yaml", "toml", "javascript", "typescript", "sql", "x-sh", "x-python", "x-ruby", "x-httpd-php", "graphql", "csv", "x-ndjson"}
+
+// readable: a file that Slack has, and that may be text.
+func readable(f api.File) bool {
+	if f.IsExternal || f.Mode != "hosted" && f.Mode != "snippet" || f.URLPrivate == "" {
+		return false
+	}
+	kind, _, _ := strings.Cut(f.Mimetype, ";")
+	kind, rest, _ := strings.Cut(kind, "/")
+	if kind == "text" {
+		return true
+	}
+	for _, t := range textual {
+		if kind == "application" && (rest == t || strings.HasSuffix(rest, "+"+t)) {
+			return true
+		}
+	}
+	return f.Mode == "snippet"
+}
+
+// fetch downloads the beginning of a file, with our token. It may be repeated.
+func (c *courier) fetch(ctx context.Context, f api.File) ([]byte, error) {
+	c.trips--
+	at, err := url.Parse(f.URLPrivate)
+	if err != nil || !c.trusts(at) {
+		return nil, errForeign
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, errForeign
+	}
+	req.Header.Set("Authorization", "Bearer "+c.settings.BotToken.Reveal())
+	resp, err := c.doer.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("fetch a file: %w", err)
+	}
+	defer resp.Body.Close()
+	page := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/html")
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("fetch a file: %w", api.StatusCodeError{Code: resp.StatusCode, Status: resp.Status})
+	}
+	if page && (!strings.HasPrefix(f.Mimetype, "text/html") || resp.Request.URL.Path != at.Path) {
+		return nil, errNoFile
+	}
+	content, err := io.ReadAll(io.LimitReader(resp.Body, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("fetch a file: %w", err)
+	}
+	return content, nil
+}
+
+// trusts: our token may be sent there. That is to Slack's own hosts, and to
+// where its API was said to be.
+func (c *courier) trusts(at *url.URL) bool {
+	if base, err := url.Parse(c.settings.APIURL); err == nil && at.Scheme == base.Scheme && at.Host == base.Host {
+		return true
+	}
+	return at.Scheme == "https" && at.User == nil && at.Port() == "" && (at.Hostname() == "slack.com" || strings.HasSuffix(at.Hostname(), ".slack.com"))
+}
