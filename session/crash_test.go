@@ -29,8 +29,10 @@ type world struct {
 	facts  []string       // what exists, in the order it came to be
 	sticky map[string]int // updates of a status comment
 	last   string         // what the status comment says
-	head   string
-	runs   map[string]int // prompts by id that the agent heard
+	// written is the message that it says that in, if it is none of its own.
+	written string
+	head    string
+	runs    map[string]int // prompts by id that the agent heard
 }
 
 func newWorld() *world { return &world{sticky: map[string]int{}, runs: map[string]int{}} }
@@ -58,7 +60,7 @@ func (w *world) String() string {
 		facts = append(facts, fmt.Sprintf("prompt %s heard %d times", id, n))
 	}
 	sort.Strings(facts)
-	return strings.Join(append(facts, "status: "+w.last), "\n")
+	return strings.Join(append(facts, "status: "+w.last+" "+w.written), "\n")
 }
 
 // process is one worker that can be killed: from then on nothing that it does
@@ -107,16 +109,22 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 		out.Admission = admission(*e.Request, job.State)
 	case session.Acknowledge:
 		p.world.make(true, "eyes on "+e.Ref) // a platform's reaction is idempotent
+		out.Voice = p.greet(job)
 	case session.Say, session.Reply, session.Ask:
 		p.world.make(job.Repeat, string(e.Kind)+" "+e.Text)
 	case session.Begin:
 		p.world.make(true, "begun") // an issue that is in progress is left alone
+		out.Voice = p.adopt(job)
 	case session.Answer:
 		p.world.make(job.Repeat, "answer "+job.State.Turn.Outcome.Answer)
 	case session.Report:
 		v := session.ViewOf(job.State)
 		p.world.show(v)
 		out.Shown, out.Ref = v.Digest(), "sticky"
+		if e.By == "chat" {
+			p.world.write(shownIn(job))
+			out.Ref = ""
+		}
 	case session.Check:
 		p.world.make(job.Repeat, "check "+e.Check.SHA+" "+e.Check.Conclusion)
 	case session.Prepare:
@@ -131,6 +139,46 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 	case session.Discard, session.Sweep, session.MarkReady, session.Close:
 	}
 	return out, nil
+}
+
+// greet posts, where that is how it is done, the message that changes with the
+// work, before there is any.
+func (p *process) greet(job session.Job) (voice string) {
+	if job.Effect.By != "chat" || job.State.Turns > 0 || shownIn(job) != "" {
+		return ""
+	}
+	p.world.make(job.Repeat, "living message")
+	return "0.living message"
+}
+
+// adopt makes that message the turn's.
+func (p *process) adopt(job session.Job) (voice string) {
+	message, unbound := strings.CutPrefix(shownIn(job), "0.")
+	switch {
+	case job.Effect.By != "chat":
+		return ""
+	case !unbound:
+		message = fmt.Sprintf("living message of turn %d", job.Effect.Turn)
+		p.world.make(job.Repeat, message)
+	}
+	return fmt.Sprintf("%d.%s", job.Effect.Turn, message)
+}
+
+// shownIn is the message that the effect's thread has.
+func shownIn(job session.Job) string {
+	for _, v := range job.State.Threads {
+		if v.Thread == *job.Effect.Thread {
+			return v.Ref
+		}
+	}
+	return ""
+}
+
+// write notes which message was last written to.
+func (w *world) write(message string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.written = message
 }
 
 // admission: in a conversation nobody knows the repository before it is named.
@@ -233,7 +281,7 @@ func (p *process) start(ctx context.Context) (ended chan error) {
 	ctx, p.cancel = context.WithCancelCause(ctx)
 	d := &session.Dispatcher{Max: 10, Engine: &session.Engine{
 		Store: mortal{p.store, p}, Inbox: p.store, Policy: policy(), Log: slog.New(slog.DiscardHandler),
-		Performers: map[string]session.Performer{"plat": p, "talk": p, "git": p, session.Worker: p},
+		Performers: map[string]session.Performer{"plat": p, "talk": p, "chat": p, "git": p, session.Worker: p},
 		Hook:       p.point,
 	}}
 	ended = make(chan error, 1)
@@ -242,10 +290,13 @@ func (p *process) start(ctx context.Context) (ended chan error) {
 }
 
 // scene is one kind of session: with a status comment, or a conversation, in
-// which the repository is asked for.
+// which the repository is asked for, and in "chat" a message is there at once
+// that then is the turn's.
 type scene struct {
 	platform string
 	talks    bool
+	// message that the state is to be shown in at the end, if it has one.
+	message string
 }
 
 func (sc scene) ask(t *testing.T, store *memory.Store, id, text string) {
@@ -320,6 +371,7 @@ func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	t.Run("status comment", func(t *testing.T) { t.Parallel(); scene{platform: "plat"}.sweep(t) })
 	t.Run("conversation", func(t *testing.T) { t.Parallel(); scene{platform: "talk", talks: true}.sweep(t) })
+	t.Run("living message", func(t *testing.T) { t.Parallel(); scene{platform: "chat", talks: true, message: "1.living message"}.sweep(t) })
 }
 
 func (sc scene) sweep(t *testing.T) {
@@ -329,7 +381,7 @@ func (sc scene) sweep(t *testing.T) {
 		w, trace := sc.play(t, 0)
 		want, points = w.String(), trace
 	})
-	if !strings.Contains(want, "status: ended turn 1 pr true") || len(points) < 20 {
+	if !strings.HasSuffix(want, "status: ended turn 1 pr true "+sc.message) || len(points) < 20 {
 		t.Fatalf("the clean run passed %d points and left:\n%s", len(points), want)
 	}
 	for n := range points {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ var update = flag.Bool("update", false, "write the stories' effects anew")
 //
 //	> alice asks: fix the test        a request
 //	> alice asks: talking: fix it     one in a conversation
+//	> alice asks: chatting: fix it    one where a message of ours moves along
+//	> alice edits 1: fix that         the words of the first request are others
 //	> done admit                      the effect of that kind succeeded
 //	> broke run again                 it failed; again, lost or for good
 //	> replay run                      the one that was given up is replayed
@@ -70,6 +73,10 @@ type story struct {
 	policy Policy
 	now    time.Time
 	asked  int
+	// requests in the order in which they were made.
+	requests []Request
+	// edited: the words of a request are others since the last event.
+	edited bool
 	known  map[string]string // effect ids and what they looked like
 	broken map[EffectKind]DeadLetter
 }
@@ -79,8 +86,11 @@ func testPolicy() Policy {
 		Model: "acme/large", Models: []string{"acme/large", "acme/small"},
 		BudgetUSD: 5, MaxBudgetUSD: 20, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
 		Pace: func(platform string, _ time.Duration) Pace {
-			if platform == "talk" {
+			switch platform {
+			case "talk":
 				return Pace{Every: 10 * time.Second, Silence: 10 * time.Minute}
+			case "chat":
+				return Pace{Every: 5 * time.Second, Least: 3 * time.Second}
 			}
 			return Pace{Every: 10 * time.Second}
 		},
@@ -127,13 +137,16 @@ func (s *story) followed() string {
 		}
 	}
 	s.known = seen
+	for _, words := range s.words() {
+		fmt.Fprintf(&b, "  : %q\n", words)
+	}
 	fmt.Fprintf(&b, "  = %s\n", s.stateLine())
 	return b.String()
 }
 
 func (s *story) stateLine() string {
 	if s.state.Turn == nil {
-		return "no turn"
+		return "no turn" + s.shown()
 	}
 	line := fmt.Sprintf("turn %d %s", s.state.Turn.N, phaseOf(*s.state.Turn))
 	if o := s.state.Turn.Outcome; o != nil {
@@ -145,7 +158,46 @@ func (s *story) stateLine() string {
 	if n := len(s.state.Waiting); n > 0 {
 		line += fmt.Sprintf(", %d waiting", n)
 	}
-	return line
+	return line + s.shown()
+}
+
+// shown is where the state stands besides in status comments.
+func (s *story) shown() string {
+	var b strings.Builder
+	for _, v := range s.state.Threads {
+		switch {
+		case v.Silent:
+			b.WriteString(", also in " + v.Key)
+		case v.Platform == "chat" && v.Ref != "":
+			b.WriteString(", in message " + v.Ref)
+		}
+	}
+	return b.String()
+}
+
+// words of all requests whose work is not over, after an edit.
+func (s *story) words() []string {
+	if !s.edited {
+		return nil
+	}
+	var all []string
+	for _, e := range s.state.Pending {
+		if e.Kind == Admit {
+			all = append(all, "to be admitted: "+e.Request.Text)
+		}
+	}
+	if a := s.state.Asking; a != nil {
+		all = append(all, "to be answered: "+a.Request.Text)
+	}
+	for _, w := range s.state.Waiting {
+		all = append(all, "waiting: "+w.Text)
+	}
+	if t := s.state.Turn; t != nil {
+		for _, r := range t.Requests {
+			all = append(all, "in the turn: "+r.Text)
+		}
+	}
+	return all
 }
 
 func describe(e Effect, now time.Time) string {
@@ -172,8 +224,12 @@ func describe(e Effect, now time.Time) string {
 }
 
 func (s *story) event(line string) error {
+	s.edited = false
 	if who, text, ok := strings.Cut(line, " asks: "); ok {
 		return s.ask(who, text)
+	}
+	if _, edit, ok := strings.Cut(line, " edits "); ok {
+		return s.edit(edit)
 	}
 	words := strings.Fields(line)
 	switch words[0] {
@@ -236,18 +292,44 @@ func (s *story) ask(who, text string) error {
 		text = rest
 		r.Text, r.Thread, r.Early = rest, Thread{"talk", "room"}, rest != "withdraw"
 	}
+	if rest, ok := strings.CutPrefix(text, "chatting: "); ok {
+		text = rest
+		r.Text, r.Thread, r.Early = rest, Thread{"chat", "room"}, true
+	}
 	if rest, ok := strings.CutPrefix(text, "late: "); ok {
 		text, r.Text, r.At = rest, rest, s.now.Add(-time.Minute)
 	}
 	if rest, ok := strings.CutPrefix(text, "inline: "); ok {
 		r.Text, r.Quote, r.Inline = rest, "a diff", true
 	}
+	r.understand(text)
+	s.requests = append(s.requests, r)
+	s.step(Event{Kind: Asked, Request: &r})
+	return nil
+}
+
+func (r *Request) understand(text string) {
 	verb, arg, _ := strings.Cut(text, " ")
 	switch Verb(verb) {
-	case Stop, Retry, Status, Help, Model, Budget, Ready, Finish, Withdraw:
+	case Stop, Retry, Status, Help, Model, Budget, Ready, Finish, Withdraw, Remember:
 		r.Verb, r.Text = Verb(verb), arg
 	}
-	s.step(Event{Kind: Asked, Request: &r})
+}
+
+// edit has somebody change the words of a request, which is called by its
+// number.
+func (s *story) edit(edit string) error {
+	number, text, _ := strings.Cut(edit, ": ")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(s.requests) {
+		return errors.New("no such request")
+	}
+	r := s.requests[n-1]
+	before := r.Text
+	r.Verb, r.Text = Instruct, text
+	r.understand(text)
+	s.requests[n-1], s.edited = r, true
+	s.step(Event{Kind: Amended, Request: &r, Before: before})
 	return nil
 }
 
@@ -293,15 +375,43 @@ func (s *story) performed(e Effect, words []string) *Performed {
 	case Report:
 		p.Shown = ViewOf(s.state).Digest()
 	}
+	if e.By == "chat" {
+		s.chat(e, p)
+	}
 	return p
+}
+
+// chat is a platform that answers at once with a message of its own, which is
+// the first turn's when that begins. Each further turn has another one.
+func (s *story) chat(e Effect, p *Performed) {
+	var had string
+	for _, v := range s.state.Threads {
+		if v.Thread == *e.Thread {
+			had = v.Ref
+		}
+	}
+	switch p.Ref = ""; {
+	case e.Kind == Acknowledge && e.Request.Verb == Instruct && s.state.Turns == 0 && had == "":
+		p.Voice = "0.1"
+	case e.Kind == Begin && strings.HasPrefix(had, "0."):
+		p.Voice = fmt.Sprintf("%d.1", e.Turn)
+	case e.Kind == Begin:
+		p.Voice, p.Shown = fmt.Sprintf("%d.%d", e.Turn, e.Turn), ViewOf(s.state).Digest()
+	case e.Kind == Say && e.Refusal && strings.HasPrefix(had, "0."):
+		p.Voice = "x.1"
+	}
 }
 
 func admission(e Effect, word string) *Admission {
 	a := &Admission{By: e.Request.By, Repo: Repo{Platform: "github", Name: "acme/widgets", Key: "k"}, Base: "main", Title: "Tests fail on Monday"}
-	a.Talks = e.Request.Thread.Platform == "talk"
+	a.Talks = e.Request.Thread.Platform != "github"
 	switch word {
 	case "where":
 		*a = Admission{By: a.By, Question: &Question{Text: "Where?", Choices: []Choice{{Value: "acme/widgets"}, {Value: "acme/api", Label: "the API"}}}}
+	case "noted":
+		*a = Admission{By: a.By, Note: "That is over."}
+	case "linked":
+		a.Links = []Thread{{"issues", "ENG-42"}}
 	case "void":
 		*a = Admission{Void: true}
 	case "stranger":
