@@ -183,7 +183,7 @@ func openSlack(s Settings, d Deps, others []Platform) (Platform, error) {
 	if err != nil {
 		return Platform{}, err
 	}
-	p := Platform{Name: slack.Platform, Performer: i.Performer, Recover: i.Recover, Idiom: bot.Talking}
+	p := Platform{Name: slack.Platform, Performer: i.Performer, Recover: i.Recover, Idiom: bot.Talking, Pace: slack.Pace}
 	if i.Receiver != nil { // else it would not be nil as a bot.Receiver either
 		p.Receiver = i.Receiver
 	}
