@@ -63,13 +63,14 @@ func total(counts map[string]int) int {
 	return n
 }
 
-// inBubble puts a floor into virtual time. The stand-in itself stays outside.
+// inBubble puts a floor into virtual time, which goes on from when its thread
+// began. The stand-in itself stays outside.
 func (f *floor) inBubble(t *testing.T) *wire {
 	w := &wire{
 		server: f.Server, begun: time.Now(), next: &http.Transport{DisableKeepAlives: true},
 		done: map[string]int{}, over: map[string]int{},
 	}
-	f.t, f.quota = t, &memory.Quota{}
+	f.t, f.quota, f.clock = t, &memory.Quota{}, time.Until(moment(f.thread.root))
 	f.performer = f.gateway(w)
 	return w
 }

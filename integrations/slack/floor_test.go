@@ -105,7 +105,7 @@ func (f *floor) working() session.State {
 func over(s session.State, o session.Outcome) session.State {
 	s.PR = &session.PullRequest{Number: 7, URL: "https://github.com/acme/widgets/pull/7", Draft: true}
 	turn := *s.Turn
-	turn.Stage, turn.Outcome, turn.Took, turn.Changed, turn.Files = session.Ended, &o, 720, true, 2
+	turn.Stage, turn.Outcome, turn.Took, turn.Changed, turn.Files, turn.Finished = session.Ended, &o, 720, true, 2, time.Now()
 	s.Turn = &turn
 	return s
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	api "github.com/slack-go/slack"
 
+	"ship/bot"
 	"ship/integrations/slack/slacktest"
 	"ship/session"
 )
@@ -37,9 +39,44 @@ type exhibit struct {
 	messages     []post
 }
 
+// plainly is a scene in words that say something to whoever reads the page.
+// Those of the scenes are there to do harm.
+func plainly(s scene) scene {
+	v := &s.view
+	if len(v.Todos) == 60 {
+		v.Todos = sixty("Move the tests of package")
+	} else if len(v.Todos) > 0 {
+		v.Todos = []session.Todo{
+			{Text: "Find where the redirect is made", Status: "completed"}, {Text: "Keep `next` through the form", Status: "in_progress"},
+			{Text: "Add a test", Status: "pending"}, {Text: "Rename the handler", Status: "cancelled"},
+		}
+	}
+	if v.Outcome == nil {
+		return s
+	}
+	o := *v.Outcome
+	if o.Answer == longAnswer {
+		o.Answer = "The redirect dropped `next`, because the form lost it.\n\n## What changed\n\n1. The **form** keeps it.\n2. So does the cookie.\n\n" +
+			"| File | Lines |\n|---|---|\n| `login.go` | 12 |\n| `login_test.go` | 3 |\n\n```go\nfunc login(next string) {\n```\n"
+	}
+	if o.Question != nil && len(o.Question.Choices) == 3 {
+		o.Question = &session.Question{Text: "Which one is it to be?", Choices: []session.Choice{{Value: "In the form"}, {Value: "In a cookie"}, {Value: "Neither"}}}
+	} else if o.Question != nil && len(o.Question.Choices) > 3 {
+		o.Question = &session.Question{Text: "Which release is it for?"}
+		for n := range 12 {
+			o.Question.Choices = append(o.Question.Choices, session.Choice{Value: fmt.Sprintf("v1.%d", n)})
+		}
+	}
+	v.Outcome = &o
+	return s
+}
+
 // exhibits are in the order in which people get to see them.
 func exhibits() []exhibit {
 	all := scenes()
+	for name, s := range all {
+		all[name] = plainly(s)
+	}
 	live := func(title, about, scene string) exhibit {
 		return exhibit{title, about, []post{living(all[scene].view, all[scene].showing)}}
 	}
@@ -51,21 +88,7 @@ func exhibits() []exhibit {
 		e.messages = append(e.messages, answered(team, ended(all[scene].view))...)
 		return e
 	}
-	where := all["asking-where"]
-	long := after(session.Completed, "", strings.Repeat("Each redirect was looked at, and each of them keeps `next` now. ", 160))
-	return []exhibit{
-		live("Seen", "At once, before anything is looked at.", "new"),
-		live("Which repository?", "The living message, while a question waits for an answer.", "asking-where"),
-		{"Which repository, asked", "The question is a message of its own.", posed(blockID(team, nameRepo), where.asking.Text, where.asking.Choices)},
-		live("Queued", "At place 3 of the queue for a sandbox.", "queued-third"),
-		live("Preparing", "", "preparing"),
-		live("Planning", "The agent thinks, and has done nothing yet.", "planning"),
-		live("Working", "On step 2 of 4.", "working"),
-		live("Working, with a pull request", "As from the second turn on.", "working-on-a-pull-request"),
-		live("Working on 60 steps", "Those around the one that is worked on are shown.", "working-on-sixty"),
-		live("Late", "It takes longer than expected.", "working-slowly"),
-		live("Stopping", "", "stopping"),
-		live("Publishing", "", "publishing"),
+	return slices.Concat(beginnings(live, all["asking-where"].asking), middles(live), []exhibit{
 		both("Done", "With a draft pull request: the living message, then the answer.", "completed"),
 		live("Done, and ready for review", "", "completed-ready"),
 		live("Done, and followed by another turn", "Only the link is left to be pressed.", "completed-past"),
@@ -79,8 +102,45 @@ func exhibits() []exhibit {
 		both("Out of time", "", "timed-out"),
 		both("Out of money", "", "spent"),
 		both("The model was not to be reached", "", "unreachable"),
-		{"A long answer", "10,000 characters: as many sections as it takes, and as many messages.", answered(team, ended(long))},
+		{"A long answer", "10,000 characters make as many messages as it takes.", answered(team, ended(long()))},
+	})
+}
+
+type shows func(title, about, scene string) exhibit
+
+func beginnings(live shows, where *session.Question) []exhibit {
+	return []exhibit{
+		live("Seen", "At once, before anything is looked at.", "new"),
+		{"Not begun", "Why is said in a message of its own.", told(notBegun)},
+		live("Which repository?", "The living message, while a question waits for an answer.", "asking-where"),
+		{"Which repository, asked", "The question is a message of its own.", posed(blockID(team, nameRepo), bot.Spoken(where.Text), where.Choices)},
+		live("Queued", "At place 3 of the queue for a sandbox.", "queued-third"),
+		live("Preparing", "", "preparing"),
 	}
+}
+
+func middles(live shows) []exhibit {
+	return []exhibit{
+		live("Planning", "The agent thinks, and has done nothing yet.", "planning"),
+		live("Working", "On step 2 of 4.", "working"),
+		live("Working, with a pull request", "As from the second turn on.", "working-on-a-pull-request"),
+		live("Working on 60 steps", "Those around the one that is worked on are shown.", "working-on-sixty"),
+		live("Late", "It takes longer than expected.", "working-slowly"),
+		live("Stopping", "", "stopping"),
+		live("Publishing", "", "publishing"),
+	}
+}
+
+// long is the end of a turn with much to say, in code, which takes more room
+// than words.
+func long() session.View {
+	var text strings.Builder
+	text.WriteString("This is how each of them reads now:\n\n```go\n")
+	for n := 1; text.Len() < 10_000; n++ {
+		fmt.Fprintf(&text, "if next != \"\" && len(next) < %d { // page %d\n", 100+n, n)
+	}
+	text.WriteString("```\n")
+	return after(session.Completed, "", text.String())
 }
 
 // peruser posts messages and reads them as people do.
@@ -103,18 +163,21 @@ func peruser(t *testing.T) func(post) string {
 	}
 }
 
-// maxShownLine is how much of a line the page shows, in bytes.
-const maxShownLine = 400
+// Of a message of more than maxLines the page shows the first and the last.
+const (
+	maxLines = 40
+	endLines = 8
+)
 
 // fenced is a message for the page: a fence that no fence in it ends.
 func fenced(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\n")
-		if len(line) > maxShownLine {
-			line = strings.ToValidUTF8(line[:maxShownLine], "") + fmt.Sprintf(" [… %d characters more]", length(line[maxShownLine:]))
-		}
-		lines = append(lines, strings.TrimRight(line, " "))
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	if n := len(lines); n > maxLines {
+		left := fmt.Sprintf("[… %d lines more]", n-2*endLines)
+		lines = slices.Concat(lines[:endLines], []string{left}, lines[n-endLines:])
 	}
 	return "````text\n" + strings.Join(lines, "\n") + "\n````\n"
 }

@@ -8,8 +8,13 @@ import (
 	"ship/session"
 )
 
-// least is how often Slack lets one message be changed.
-const least = 3 * time.Second
+const (
+	// least is how often Slack lets one message be changed.
+	least = 3 * time.Second
+	// endWaits is for how long whoever waits for the next turn waits for the end
+	// of the last one to be shown. Nobody can show that later.
+	endWaits = 30 * time.Second
+)
 
 // Pace is how often a turn that has been running for a while is reported on. A
 // message tells how long it has been, so it changes when nothing else does.
@@ -30,8 +35,8 @@ func Pace(running time.Duration) session.Pace {
 // report brings the living message up to date, and Slack's own display of what
 // agents are up to. What there is no room for now is owned up to, so that
 // another report follows soon: many sessions share the room, and whoever missed
-// it once would miss it again, at the same pace. Nothing more follows of an end
-// that somebody waits behind. Performed twice, it shows the same.
+// it once would miss it again, at the same pace. Performed twice, it shows the
+// same.
 func (w *work) report(ctx context.Context) (session.Performed, error) {
 	digest := session.ViewOf(w.job.State).Digest()
 	has, err := w.show(ctx, parseShown(w.voice().Ref))
@@ -42,10 +47,17 @@ func (w *work) report(ctx context.Context) (session.Performed, error) {
 	if ctx.Err() != nil {
 		return session.Performed{}, context.Cause(ctx)
 	}
-	if (err != nil || later != nil) && (w.busy() || len(w.job.State.Waiting) == 0) {
+	if (err != nil || later != nil) && !w.overdue() {
 		digest = ""
 	}
 	return session.Performed{Ref: has.String(), Shown: digest}, nil
+}
+
+// overdue: somebody waits for the next turn, and has waited long enough for the
+// end of this one to be shown.
+func (w *work) overdue() bool {
+	s := w.job.State
+	return !w.busy() && len(s.Waiting) > 0 && s.Turn != nil && w.job.Now().Sub(s.Turn.Finished) > endWaits
 }
 
 // unchangeable are the answers of a workspace that does not let us change the

@@ -1,9 +1,11 @@
 package slack
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ship/integrations/slack/slacktest"
@@ -117,7 +119,7 @@ func TestReportSaysNothingTwice(t *testing.T) {
 }
 
 // TestReportWithoutRoom: what cannot be shown is owned up to, unless it is an end
-// that somebody waits behind.
+// that somebody has waited behind for long.
 func TestReportWithoutRoom(t *testing.T) {
 	t.Parallel()
 	f := newFloor(t, slacktest.Options{})
@@ -135,13 +137,14 @@ func TestReportWithoutRoom(t *testing.T) {
 		return done
 	}
 	end := over(s, finished())
-	waits := end
+	waits, endless := end, end
 	waits.Waiting = []session.Admitted{{Request: f.asked()}}
+	endless.Waiting, endless.Turn = waits.Waiting, &session.Turn{N: 1, Stage: session.Ended, Finished: f.now().Add(-time.Minute)}
 	for i, tt := range []struct {
 		state session.State
 		want  string
 	}{
-		{step(s, "edit: login_test.go"), ""}, {end, ""}, {waits, session.ViewOf(waits).Digest()},
+		{step(s, "edit: login_test.go"), ""}, {end, ""}, {waits, ""}, {endless, session.ViewOf(endless).Digest()},
 	} {
 		if done := limited(tt.state); done.Shown != tt.want || done.Ref != s.Threads[0].Ref {
 			t.Errorf("%d: %+v, want %q", i, done, tt.want)
@@ -362,5 +365,75 @@ func TestPace(t *testing.T) {
 			t.Errorf("after %s: %+v", at, p)
 		}
 		last = p
+	}
+}
+
+// TestQuestionsAreAnswered: when the turn that answers it begins, nothing can be
+// chosen any more in a question that was answered in words.
+func TestQuestionsAreAnswered(t *testing.T) {
+	t.Parallel()
+	f := newFloor(t, slacktest.Options{})
+	s := f.new()
+	s = f.kept(s, f.do(f.seen(session.Instruct, ref{kind: refMessage, ts: f.thread.root}, s)))
+	f.pass(2 * time.Second)
+	ask := f.job(session.Ask, s)
+	ask.Effect.Text, ask.Effect.Choices = "In which repository?", []session.Choice{{Value: "acme/widgets"}, {Value: "acme/gadgets"}}
+	s.Asking = &session.Asking{Request: f.asked(), Question: session.Question{Text: ask.Effect.Text, Choices: ask.Effect.Choices}}
+	ask.State = s
+	f.do(ask)
+	if lines := f.lines(); len(lines) != 2 || !strings.Contains(lines[0], "Waiting to hear which repository") || !strings.Contains(lines[1], "[acme/widgets]") {
+		t.Fatalf("%q", lines)
+	}
+	answer, _ := f.Post(slacktest.Said{Channel: "eng", By: "ada", Text: "widgets", Thread: f.thread.root})
+	begun := f.working()
+	begun.Threads = s.Threads
+	begun.Turn.Requests[0].Ref, begun.Turn.Requests[0].Repo = ref{kind: refMessage, ts: answer, user: f.PersonID("ada")}.String(), "acme/widgets"
+	f.do(f.job(session.Begin, begun))
+	if lines := f.lines(); len(lines) != 2 || strings.Contains(lines[1], "[acme") || !strings.Contains(lines[1], "chosen by @ada") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// TestWhateverIsWrong with Slack, beginning and reporting are tried again in
+// time, and then all is as if nothing had been.
+func TestWhateverIsWrong(t *testing.T) {
+	t.Parallel()
+	always := func(f slacktest.Fault) slacktest.Fault { f.Times = -1; return f }
+	for _, kind := range []session.EffectKind{session.Begin, session.Report} {
+		for name, fault := range map[string]slacktest.Fault{
+			"hangs": {}, "limited": always(slacktest.Limited("", 30*time.Second)), "broken": {Status: http.StatusBadGateway, Times: -1}, "lost": {Lost: true, Times: -1},
+		} {
+			t.Run(string(kind)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				f := newFloor(t, slacktest.Options{})
+				synctest.Test(t, func(t *testing.T) {
+					w := f.inBubble(t)
+					s := f.working()
+					if kind == session.Report {
+						s = f.kept(s, f.do(f.job(session.Begin, s)))
+						time.Sleep(least)
+						s = step(s, "edit: a.go")
+					}
+					if w.hangs = name == "hangs"; !w.hangs {
+						f.Inject(fault)
+					}
+					j, begun := f.job(kind, s), time.Now()
+					done, err := f.performer.Perform(t.Context(), j)
+					p, ok := errors.AsType[*session.Problem](err)
+					if err != nil && (!ok || !p.Again) || err == nil && done.Shown == session.ViewOf(s).Digest() {
+						t.Errorf("%+v, %v", done, err)
+					}
+					if took := time.Since(begun); took > 2*callTimeout+statusTimeout {
+						t.Errorf("it took %s", took)
+					}
+					w.hangs = false
+					f.ClearFaults()
+					time.Sleep(time.Minute)
+					if done = f.do(again(j)); done.Shown != session.ViewOf(s).Digest() || len(f.lines()) != 1 {
+						t.Errorf("%+v: %q", done, f.lines())
+					}
+				})
+			})
+		}
 	}
 }
