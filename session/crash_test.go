@@ -371,7 +371,10 @@ func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	t.Run("status comment", func(t *testing.T) { t.Parallel(); scene{platform: "plat"}.sweep(t) })
 	t.Run("conversation", func(t *testing.T) { t.Parallel(); scene{platform: "talk", talks: true}.sweep(t) })
-	t.Run("living message", func(t *testing.T) { t.Parallel(); scene{platform: "chat", talks: true, message: "1.living message"}.sweep(t) })
+	t.Run("living message", func(t *testing.T) {
+		t.Parallel()
+		scene{platform: "chat", talks: true, message: "1.living message"}.sweep(t)
+	})
 }
 
 func (sc scene) sweep(t *testing.T) {

@@ -30,12 +30,16 @@ type line struct {
 	// nothing is left to be done for this one. Then err says why.
 	leaving, ended chan struct{}
 	err            error
+	// greeted is called when Slack says that the connection is there, which then
+	// is open.
+	greeted func()
+	open    bool
 }
 
 func newLine(s *Socket, conn *websocket.Conn) *line {
 	return &line{
 		socket: s, conn: conn, slots: make(chan struct{}, maxAtOnce), acks: make(chan ack, maxAtOnce),
-		leaving: make(chan struct{}), ended: make(chan struct{}),
+		leaving: make(chan struct{}), ended: make(chan struct{}), greeted: func() {},
 	}
 }
 
@@ -55,6 +59,9 @@ func (l *line) run(ctx context.Context) {
 	work.Wait()
 	close(l.acks)
 	<-written
+	if l.open {
+		l.socket.presence.end(time.Now().Add(-l.socket.silence)) // it may have been dead that long
+	}
 	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
 	_ = l.conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Second)) // it may be gone
 	_ = l.conn.Close()                                                                    // Slack would not close first
@@ -111,6 +118,10 @@ func (l *line) hear(ctx context.Context, message []byte, work *sync.WaitGroup) e
 		l.socket.reader.log.WarnContext(ctx, "socket mode frame is malformed", "bytes", len(message))
 	case f.Type == "hello":
 		l.socket.reader.log.InfoContext(ctx, "socket mode connected")
+		if !l.open {
+			l.open = true
+			l.greeted()
+		}
 	case f.Type == "disconnect":
 		return l.leave(f.Reason)
 	case f.ID != "":

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ type sight struct{ upTo, at time.Time }
 func newRecovery(a *app, c Config) *Recovery {
 	seen, _ := lru.New[string, sight](maxSeen) // refuses only what is not positive
 	return &Recovery{
-		app: a, inbox: c.Inbox, archive: c.Archive, now: time.Now,
+		app: a, inbox: c.Inbox, archive: c.Archive, open: c.OpenThreads(), now: time.Now,
 		turn: make(chan struct{}, 1), seen: seen, closed: map[string]bool{},
 	}
 }
@@ -92,6 +93,17 @@ func (r *Recovery) Recover(ctx context.Context, since time.Time) (found int, err
 	return l.found, nil
 }
 
+// catchUp is Recover for when the way in was interrupted since a moment.
+func (r *Recovery) catchUp(ctx context.Context, since time.Time) {
+	found, err := r.Recover(ctx, since)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		r.app.log.WarnContext(ctx, "look for what was said while slack was out of reach", "since", since, "err", err)
+	case found > 0:
+		r.app.log.InfoContext(ctx, "took what was said while slack was out of reach", "since", since, "count", found)
+	}
+}
+
 // look is one search for what was missed.
 type look struct {
 	*Recovery
@@ -127,8 +139,8 @@ func (l *look) all(ctx context.Context) error {
 	if err := l.listed(ctx); err != nil {
 		return err
 	}
-	for _, p := range l.rooms {
-		if err := l.pass(ctx, l.channel(ctx, p)); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(l.rooms)) {
+		if err := l.pass(ctx, l.channel(ctx, l.rooms[id])); err != nil {
 			return err
 		}
 	}

@@ -47,6 +47,9 @@ type SocketConfig struct {
 	Append time.Duration
 	// Heard is told what became of each envelope, for the metrics; may be nil.
 	Heard func(event, outcome string, took time.Duration)
+	// Reconnected is called when there is a connection again after there was
+	// none, and told since when that may have been. Run waits for it; may be nil.
+	Reconnected func(ctx context.Context, since time.Time)
 	// Transport carries the requests for connections, not the connections;
 	// nil: http.DefaultTransport.
 	Transport http.RoundTripper
@@ -66,7 +69,8 @@ type Socket struct {
 	// plain: the API is spoken with in the clear, so connections may be too.
 	plain bool
 	// backoff is the pause after so many failures in a row.
-	backoff func(failures int) time.Duration
+	backoff  func(failures int) time.Duration
+	presence presence
 	// silence is how long a connection may be silent: Slack pings all the time.
 	silence time.Duration
 }
@@ -138,6 +142,11 @@ func (s *Socket) once(ctx context.Context, all *sync.WaitGroup) error {
 		return err
 	}
 	l := newLine(s, conn)
+	l.greeted = func() {
+		if since, gap := s.presence.begin(); gap && s.cfg.Reconnected != nil {
+			all.Go(func() { s.cfg.Reconnected(ctx, since) })
+		}
+	}
 	all.Go(func() { l.run(ctx) })
 	select {
 	case <-l.leaving:
