@@ -5,12 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	api "github.com/slack-go/slack"
+
+	"ship/session"
 )
 
 // eventType marks the metadata of messages of ours.
 const eventType = "ship_report"
+
+// arrival is how long a message is given that may still be on its way to where
+// it can be read.
+const arrival = 3 * time.Second
 
 var (
 	// errNoThread: the message that the thread began with is deleted.
@@ -78,7 +85,7 @@ func (w *work) put(ctx context.Context, p Priority, id string, m post) (ts strin
 	if ts := there[id]; ts != "" {
 		return ts, nil
 	}
-	return "", err
+	return "", &session.Problem{Say: sayTrouble, Err: err, Again: true, After: arrival}
 }
 
 // offer posts a message, and without blocks if Slack does not take those.
@@ -128,12 +135,9 @@ func (w *work) postOnce(ctx context.Context, p Priority, id string, m post) (ts 
 // that the thread began with is deleted, and then names no thread in its answer.
 // Nobody there waits for it, so it is taken back.
 func (w *work) stray(ctx context.Context, p Priority, ts string) error {
-	found, err := w.replies(ctx, p, ts, 2)
-	if err == nil && holds(found, ts) {
-		return nil // it is where it belongs, whatever the answer says
-	}
-	if err != nil && code(err) != "thread_not_found" {
-		return fmt.Errorf("look where it was posted: %w", err)
+	_, err := w.replies(ctx, p, ts, 1)
+	if code(err) != "thread_not_found" {
+		return err // it is where it belongs, whatever the answer says
 	}
 	if err := w.remove(ctx, p, ts); err != nil {
 		w.app.log.WarnContext(ctx, "a message that went into the channel was left there", "session", string(w.job.State.ID), "err", err)

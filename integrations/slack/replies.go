@@ -125,10 +125,6 @@ func outboxID(m api.Message) string {
 	return id
 }
 
-func holds(messages []api.Message, ts string) bool {
-	return slices.ContainsFunc(messages, func(m api.Message) bool { return m.Timestamp == ts })
-}
-
 // tsOf is a moment as Slack has it; empty: before there was Slack.
 func tsOf(at time.Time) string {
 	if at.Unix() <= 0 {

@@ -158,3 +158,72 @@ func (w *work) request(ref string) *session.Request {
 	}
 	return &all[i]
 }
+
+// retireQuestions takes the choices off the questions of ours since then which
+// the newest turn answers, if that was done in words: a press of a button tells
+// where it was. Performed twice, it finds none.
+func (w *work) retireQuestions(ctx context.Context, since string) error {
+	asked := w.spoken()
+	if asked == nil {
+		return nil
+	}
+	self, err := w.app.self(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := w.replies(ctx, Thinking, since, maxLook)
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		name := questionIn(m.Blocks.BlockSet)
+		if name == "" || !self.wrote(m) {
+			continue
+		}
+		if err := w.retire(ctx, m.Timestamp, w.inWords(name, *asked)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spoken is what the newest turn was first asked here, if that may have answered
+// a question in words.
+func (w *work) spoken() *session.Request {
+	turn := w.job.State.Turn
+	if turn == nil {
+		return nil
+	}
+	i := slices.IndexFunc(turn.Requests, w.here)
+	if i < 0 || turn.Asked == nil && turn.Requests[i].Repo == "" {
+		return nil
+	}
+	if r, err := parseRef(turn.Requests[i].Ref); err != nil || r.kind == refButton {
+		return nil
+	}
+	return &turn.Requests[i]
+}
+
+// questionIn is the name of the block in which something can be chosen; empty:
+// there is none.
+func questionIn(blocks []api.Block) string {
+	for _, b := range blocks {
+		if row, ok := b.(*api.ActionBlock); ok && len(choosable(b)) > 0 {
+			return nameOf(row.BlockID)
+		}
+	}
+	return ""
+}
+
+// inWords says that a question was answered, and with which repository, in
+// Slack's notation.
+func (w *work) inWords(name string, r session.Request) string {
+	line := "✓ Answered"
+	if name == nameRepo && r.Repo != "" {
+		line = "✓ " + mrkdwn(quoted(r.Repo, maxLabel), maxSection)[0] + ", chosen"
+	}
+	if asked, err := parseRef(r.Ref); err == nil && asked.user != "" {
+		line += fmt.Sprintf(" by <@%s>", asked.user)
+	}
+	return line
+}
