@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	api "github.com/slack-go/slack"
+
 	"ship/bot"
 	"ship/config"
 	"ship/integrations/slack/slacktest"
@@ -199,4 +201,27 @@ func (d *desk) calls() int {
 		n += d.Calls(name)
 	}
 	return n
+}
+
+func slackUser(team, enterprise string) *api.User {
+	return &api.User{ID: "U1", TeamID: team, Enterprise: api.EnterpriseUser{EnterpriseID: enterprise}}
+}
+
+// full is a vault that nothing can be put into.
+type full struct{ *memory.Vault }
+
+var errFull = errors.New("no room")
+
+func (*full) Swap(context.Context, string, int64, []byte, time.Duration) (bool, error) {
+	return false, errFull
+}
+
+// actionOf is what Slack tells of a press.
+func actionOf(t *testing.T, e api.BlockElement) action {
+	t.Helper()
+	b, ok := e.(*api.ButtonBlockElement)
+	if !ok {
+		t.Fatalf("%T is no button", e)
+	}
+	return action{ID: b.ActionID, Value: b.Value}
 }

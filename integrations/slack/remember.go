@@ -36,7 +36,7 @@ var errOvertaken = errors.New("others kept changing it")
 // Words that only mean something in Slack, where there are channels.
 var (
 	rememberWords = regexp.MustCompile("(?i)^(?:please\\s+)?remember\\s+`?(?:https?://[^\\s/]+/)?([a-z0-9][a-z0-9._-]{0,99}/[a-z0-9._-]{1,100}?)`?/?\\s*[.!]?$")
-	forgetWords   = regexp.MustCompile(`(?i)^(?:please\s+)?forget(?:\s+(?:it|that))?\s*[.!]?$`)
+	forgetWords   = regexp.MustCompile(`(?i)^(?:please\s+)?forget\s*[.!]?$`)
 )
 
 // parse is what a text asks for: what it does everywhere, or to remember or

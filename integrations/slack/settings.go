@@ -3,6 +3,7 @@ package slack
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,8 +64,16 @@ func (s Settings) Validate() error {
 	wrong(!s.AppToken.Empty() && !strings.HasPrefix(s.AppToken.Reveal(), "xapp-"),
 		"app_token", "is not an app-level token, which begins with xapp-", basic+", App-Level Tokens")
 	wrong(s.Connections > maxConnections, "connections", "is more than Slack allows one app", fmt.Sprintf("make it %d or less", maxConnections))
+	for _, list := range []struct {
+		key   string
+		names []string
+	}{{"channels", s.Channels}, {"groups", s.Groups}} {
+		wrong(slices.ContainsFunc(list.names, nameless), list.key, "has an entry without a name", "leave it out")
+	}
 	return errors.Join(errs...)
 }
+
+func nameless(name string) bool { return strings.Trim(name, "#@ \t") == "" }
 
 // botToken tells whether a token is a bot's. With token rotation it begins with
 // what says that it expires.

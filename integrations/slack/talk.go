@@ -3,7 +3,10 @@ package slack
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -92,27 +95,52 @@ func (i identity) permalink(t thread) string {
 // first, without ours.
 func (w *work) lines(ctx context.Context, r session.Request, self identity) ([]utterance, error) {
 	messages, err := w.replies(ctx, Thinking, "", maxLook)
+	if garbled(err) {
+		w.app.log.WarnContext(ctx, "a thread in slack was not understood, so it is not read along", "session", string(w.job.State.ID), "err", err)
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	at, err := parseRef(r.Ref)
-	if err != nil { // an operator's, or a button's that has a name
+	if err != nil { // an operator's
 		at = ref{}
 	}
+	user, _, _ := parseLogin(r.By.Login)
+	shortcut, waited := at.kind == refShortcut, w.job.State.Turns == 0
 	var all []utterance
 	for _, m := range messages {
 		l := utterance{Message: m, at: moment(m.Timestamp)}
 		if l.at.After(r.At) || self.wrote(m) || !uttered(m) {
 			continue
 		}
-		user, _, _ := parseLogin(r.By.Login)
-		mine := m.User != "" && m.User == user
+		mine, at := m.User != "" && m.User == user, m.Timestamp == at.ts
 		l.heard = w.addresses(m, self)
-		l.own = m.Timestamp == at.ts && (at.kind == refMessage || mine) || mine && l.heard && repeats(r.Text, plain(addressed(m.Text, self.user)))
-		l.pointed = m.Timestamp == at.ts && at.kind == refShortcut && !l.own
+		l.own = at && (!shortcut || mine) || waited && mine && l.heard && repeats(r.Text, plain(addressed(m.Text, self.user)))
+		l.pointed = at && shortcut && !mine
 		all = append(all, l)
 	}
 	return all, nil
+}
+
+// garbled: Slack answered what the library does not decode, such as a message of
+// another app's that has something new in it. That stays so.
+func garbled(err error) bool {
+	for _, known := range []bool{
+		err == nil, code(err) != "", is[*notYet](err), is[*api.RateLimitedError](err), is[api.StatusCodeError](err),
+		is[*session.Problem](err), is[net.Error](err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled),
+	} {
+		if known {
+			return false
+		}
+	}
+	return true
+}
+
+// is tells whether an error is, or wraps, one of a kind.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }
 
 // uttered: somebody or some program said it; it is not Slack's own notice of who

@@ -52,6 +52,7 @@ func methods() map[string]method {
 		"users.conversations":   {tier3, "", "user cursor limit types exclude_archived team_id", false, (*Server).listJoined},
 		"users.info":            {tier4, "users:read", "user include_locale", false, (*Server).userInfo},
 		"users.lookupByEmail":   {tier3, "users:read.email", "email", false, (*Server).lookupByEmail},
+		"usergroups.list":       {tier2, "usergroups:read", "include_count include_disabled include_users team_id", false, (*Server).listGroups},
 		"usergroups.users.list": {tier2, "usergroups:read", "usergroup include_disabled team_id", false, (*Server).listGroupUsers},
 
 		"views.open":   {tier4, "", "trigger_id view", false, (*Server).openView},

@@ -21,6 +21,19 @@ func (s *Server) lookupByEmail(in args) (object, error) {
 	return object{"user": s.renderUser(u)}, nil
 }
 
+// listGroups lists the user groups. Assumed: none is disabled.
+func (s *Server) listGroups(in args) (object, error) {
+	groups := []object{}
+	for _, g := range s.groups {
+		o := object{"id": g.id, "team_id": s.teamID, "is_usergroup": true, "name": g.handle, "handle": g.handle, "user_count": len(g.members)}
+		if in.yes("include_users") {
+			o["users"] = userIDs(g.members)
+		}
+		groups = append(groups, o)
+	}
+	return object{"usergroups": groups}, nil
+}
+
 func (s *Server) listGroupUsers(in args) (object, error) {
 	g := find(s.groups, func(g *group) bool { return g.id == in.get("usergroup") })
 	if g == nil {
