@@ -54,7 +54,8 @@ func (n *step) answered(r Request) bool {
 		repo = ""
 	}
 	asked := n.Asking.Request
-	asked.ID, asked.Ref, asked.At = r.ID, r.Ref, r.At
+	asked.ID, asked.Ref, asked.At, asked.Early = r.ID, r.Ref, r.At, r.Early
+	n.Refused = nil // who asked was asked back, and waits for what comes of the answer
 	if repo == "" {
 		n.ask(asked, Question{Text: stillAsking, Choices: n.Asking.Question.Choices})
 		return true

@@ -76,3 +76,35 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("what was asked begins %.40q", kept)
 	}
 }
+
+// TestAnswersAreAcknowledged: once, be it a message or the press of a button,
+// which is not acknowledged before it is admitted.
+func TestAnswersAreAcknowledged(t *testing.T) {
+	t.Parallel()
+	for _, early := range []bool{true, false} {
+		s := inQuestion(t)
+		s.asked++
+		s.step(Event{Kind: Asked, Request: &Request{
+			ID: "answer", Thread: Thread{"talk", "room"}, By: Person{Login: "ada"}, Verb: Instruct, Early: early,
+			Text: "acme/api", Ref: "here", At: s.now,
+		}})
+		seen := 0
+		for range 2 { // before the admission, and after it
+			if e, err := s.find(Acknowledge); err == nil {
+				seen++
+				if e.Ref != "here" {
+					t.Errorf("early %t: %q is acknowledged", early, e.Ref)
+				}
+				s.step(Event{Kind: Done, Performed: &Performed{Effect: e.ID}})
+			}
+			if e, err := s.find(Admit); err == nil {
+				s.step(Event{Kind: Done, Performed: &Performed{Effect: e.ID, Admission: &Admission{
+					By: Person{Login: "ada"}, Repo: Repo{Platform: "hub", Name: "acme/api", Key: "1"}, Talks: true,
+				}}})
+			}
+		}
+		if seen != 1 {
+			t.Errorf("early %t: the answer is acknowledged %d times", early, seen)
+		}
+	}
+}
