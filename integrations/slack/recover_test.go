@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,9 +91,13 @@ func newOutage(t *testing.T, limits slacktest.Limits) *outage {
 
 // gateway is one more process.
 func (o *outage) gateway() *Recovery {
+	return o.gatewayOver(&http.Transport{DisableKeepAlives: true}, lavish{})
+}
+
+func (o *outage) gatewayOver(wire http.RoundTripper, quota session.Quota) *Recovery {
 	c := Config{
-		Settings: Settings{APIURL: o.APIURL(), BotToken: config.NewSecret(o.BotToken())}, Quota: lavish{}, Inbox: o, Archive: o.store,
-		Transport: &http.Transport{DisableKeepAlives: true}, Logger: slog.New(slog.NewTextHandler(&o.log, nil)),
+		Settings: Settings{APIURL: o.APIURL(), BotToken: config.NewSecret(o.BotToken())}, Quota: quota, Inbox: o, Archive: o.store,
+		Transport: wire, Logger: slog.New(slog.NewTextHandler(&o.log, nil)),
 	}
 	r := newRecovery(newApp(c), c)
 	r.now = func() time.Time { return time.Now().Add(o.skew) }
@@ -387,6 +392,36 @@ func TestRecoverManyThreads(t *testing.T) {
 	if oldest := got[len(got)-1].Event.Request.Thread.Key; !strings.HasSuffix(oldest, roots[100]) {
 		t.Errorf("the last that was read began with %s, not %s", oldest, roots[100])
 	}
+}
+
+// TestRecoverWithinLimits: however much there is to be read, Slack has to refuse
+// nothing, and there is an end to it.
+func TestRecoverWithinLimits(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, slacktest.Limits{})
+	const threads = 300
+	for range threads {
+		o.Mention(slacktest.Said{Channel: "eng", By: "ada", Thread: o.begun("eng"), Text: "and the docs"})
+	}
+	clock := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		w := &wire{
+			server: o.Server, begun: begun, next: &http.Transport{DisableKeepAlives: true},
+			done: map[string]int{}, over: map[string]int{},
+		}
+		r := o.gatewayOver(w, &memory.Quota{})
+		r.now = func() time.Time { return clock.Add(time.Since(begun)) }
+		found, err := r.Recover(t.Context(), clock.Add(-time.Hour))
+		if err != nil || found != threads || total(w.over) > 0 {
+			t.Errorf("found %d, refused %v, %v", found, w.over, err)
+		}
+		if took := time.Since(begun); took < 5*time.Minute || took > 15*time.Minute {
+			t.Errorf("it took %s", took)
+		} else {
+			t.Logf("%d threads in %s with %d requests", threads, took, total(w.done))
+		}
+	})
 }
 
 // TestRecoverThroughRefusals: Slack being short of time costs time.
