@@ -37,6 +37,7 @@ type Recovery struct {
 	app     *app
 	inbox   session.Inbox
 	archive session.Archive
+	vault   session.Vault
 	// open: see ReceiverConfig.OpenThreads.
 	open bool
 	now  func() time.Time
@@ -55,7 +56,7 @@ type sight struct{ upTo, at time.Time }
 func newRecovery(a *app, c Config) *Recovery {
 	seen, _ := lru.New[string, sight](maxSeen) // refuses only what is not positive
 	return &Recovery{
-		app: a, inbox: c.Inbox, archive: c.Archive, open: c.OpenThreads(), now: time.Now,
+		app: a, inbox: c.Inbox, archive: c.Archive, vault: c.Vault, open: c.OpenThreads(), now: time.Now,
 		turn: make(chan struct{}, 1), seen: seen, closed: map[string]bool{},
 	}
 }
@@ -84,11 +85,9 @@ func (r *Recovery) Recover(ctx context.Context, since time.Time) (found int, err
 	}
 	now := r.now()
 	l := &look{Recovery: r, self: self, began: now, since: later(since, now.Add(-recoverable)), rooms: map[string]room{}, talks: map[thread]talk{}}
-	if err := l.all(ctx); err != nil {
-		return l.found, fmt.Errorf("slack: %w", errors.Join(append(l.errs, err)...))
-	}
-	if len(l.errs) > 0 {
-		return l.found, fmt.Errorf("slack: %w", errors.Join(l.errs...))
+	err = l.all(ctx)
+	if err = errors.Join(append(l.errs, err)...); err != nil {
+		return l.found, fmt.Errorf("slack: %w", err)
 	}
 	return l.found, nil
 }
@@ -114,6 +113,9 @@ type look struct {
 	// talks are the threads that may be worth reading.
 	talks map[thread]talk
 	found int
+	// version of the mark that was found; cut: some threads were left out.
+	version int64
+	cut     bool
 	// errs came of what was passed over.
 	errs []error
 }
@@ -133,11 +135,10 @@ type talk struct {
 // all looks everywhere. First come the channels, because that is where whoever
 // has begun something hears nothing at all.
 func (l *look) all(ctx context.Context) error {
-	if err := l.awake(ctx); err != nil {
-		return err
-	}
-	if err := l.listed(ctx); err != nil {
-		return err
+	for _, prepare := range []func(context.Context) error{l.marked, l.awake, l.listed} {
+		if err := prepare(ctx); err != nil {
+			return err
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(l.rooms)) {
 		if err := l.pass(ctx, l.channel(ctx, l.rooms[id])); err != nil {
@@ -149,7 +150,10 @@ func (l *look) all(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	if len(l.errs) > 0 {
+		return nil
+	}
+	return l.mark(ctx)
 }
 
 // pass passes over what Slack refuses for one place only. When it cannot be
@@ -184,7 +188,7 @@ func (l *look) worthReading(ctx context.Context) []talk {
 	if len(all) > maxReadBack {
 		l.app.log.WarnContext(ctx, "so many threads of slack are to be read for missed requests that only the newest are",
 			"threads", len(all))
-		all = all[:maxReadBack]
+		all, l.cut = all[:maxReadBack], true
 	}
 	return all
 }

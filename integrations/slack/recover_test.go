@@ -35,6 +35,7 @@ type outage struct {
 	*slacktest.Server
 	t        *testing.T
 	store    *memory.Store
+	vault    memory.Vault
 	receiver *Receiver
 	recovery *Recovery
 	log      bytes.Buffer
@@ -96,7 +97,7 @@ func (o *outage) gateway() *Recovery {
 
 func (o *outage) gatewayOver(wire http.RoundTripper, quota session.Quota) *Recovery {
 	c := Config{
-		Settings: Settings{APIURL: o.APIURL(), BotToken: config.NewSecret(o.BotToken())}, Quota: quota, Inbox: o, Archive: o.store,
+		Settings: Settings{APIURL: o.APIURL(), BotToken: config.NewSecret(o.BotToken())}, Quota: quota, Inbox: o, Archive: o.store, Vault: &o.vault,
 		Transport: wire, Logger: slog.New(slog.NewTextHandler(&o.log, nil)),
 	}
 	r := newRecovery(newApp(c), c)
@@ -368,6 +369,33 @@ func TestRecoverAgain(t *testing.T) {
 	if n := replies(func() { o.recovers(1, 2*time.Hour) }); n != 1 {
 		t.Errorf("while it is at work %d threads were read", n)
 	}
+}
+
+// TestRecoverAfterRestart: a gateway that starts goes on where one of them came
+// to the end. What was broken off is looked through again.
+func TestRecoverAfterRestart(t *testing.T) {
+	t.Parallel()
+	o := newOutage(t, slacktest.NoLimits())
+	for range 10 {
+		o.Post(slacktest.Said{Channel: "eng", By: "bob", Thread: o.begun("eng"), Text: "hm"})
+	}
+	o.wait(24 * time.Hour)
+	o.Inject(slacktest.Failing("conversations.replies", "internal_error"))
+	if _, err := o.recovery.Recover(t.Context(), time.Time{}); err == nil {
+		t.Fatal("no error")
+	}
+	for look, want := range []int{10, 0} {
+		before := o.Calls("conversations.replies")
+		o.recovery = o.gateway()
+		o.recovers(0, recoverable)
+		if n := o.Calls("conversations.replies") - before; n != want {
+			t.Errorf("look %d read %d threads", look, n)
+		}
+	}
+	o.wait(overlook)
+	o.Mention(slacktest.Said{Channel: "eng", By: "ada", Text: "fix that"})
+	o.recovery = o.gateway()
+	o.recovers(1, recoverable)
 }
 
 // TestRecoverManyThreads: all under messages of late, and of the older ones
