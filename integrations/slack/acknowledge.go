@@ -117,10 +117,12 @@ func (w *work) notice(ctx context.Context) (session.Performed, error) {
 	if !w.first() {
 		return session.Performed{}, nil
 	}
-	ts, err := w.post(ctx, Thinking, w.effect.ID+"/living", w.card())
+	card := w.card()
+	ts, err := w.post(ctx, Thinking, w.effect.ID+"/living", card)
 	if err != nil {
 		return session.Performed{}, err
 	}
+	w.remember(card)
 	return session.Performed{Voice: shown{0, ts}.String()}, nil
 }
 

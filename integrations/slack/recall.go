@@ -30,8 +30,9 @@ type memo struct {
 	// epoch of the lease under which this was so. Who had it in between may have
 	// shown something else.
 	epoch int64
-	// living is what the living message looks like.
+	// living is what the living message looks like, and since when.
 	living [sha256.Size]byte
+	since  time.Time
 	// replaced is the turn whose living message was posted anew.
 	replaced int
 	// status is what Slack's own display was told, and when.

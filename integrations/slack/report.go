@@ -14,6 +14,9 @@ const (
 	// endWaits is for how long whoever waits for the next turn waits for the end
 	// of the last one to be shown. Nobody can show that later.
 	endWaits = 30 * time.Second
+	// starving is for how long a message of a turn that runs may stay as it is
+	// for want of room. It is more than twice the longest pace of a turn at work.
+	starving = 75 * time.Second
 )
 
 // Pace is how often a turn that has been running for a while is reported on. A
@@ -95,9 +98,13 @@ func (w *work) show(ctx context.Context, has shown) (shown, error) {
 	return has, nil
 }
 
-// urgency is that of progress, which makes way, until the turn is over.
+// urgency is that of progress, which makes way, until the turn is over. Where
+// many sessions share the room, one that never got any for long comes first for
+// once, so that no message looks dead.
 func (w *work) urgency() Priority {
-	if w.busy() {
+	since := w.recall.of(w.thread, w.job.Lease.Epoch).since
+	starved := !since.IsZero() && w.job.Now().Sub(since) > starving
+	if w.busy() && !starved {
 		return Moving
 	}
 	return Thinking
@@ -111,7 +118,7 @@ func (w *work) looks(card post) bool {
 
 func (w *work) remember(card post) {
 	m := w.recall.of(w.thread, w.job.Lease.Epoch)
-	m.living = card.looks()
+	m.living, m.since = card.looks(), w.job.Now()
 	w.recall.keep(w.thread, m)
 }
 
