@@ -123,8 +123,8 @@ const (
 
 // ref is where a request was made, and by whom: "<kind>/<message>", then the
 // name of the block for a button, then the person. The message is empty for a
-// command without a thread and for refStop, and then so is the rest. An older
-// release left out all but the first two.
+// command without a thread and for refStop, and then there is no more. Otherwise
+// the name and the person may be missing.
 type ref struct {
 	kind refKind
 	ts   string

@@ -65,7 +65,8 @@ func (w *work) retire(ctx context.Context, ts, chosen string) error {
 	if chosen != "" {
 		blocks = append(blocks, aside(chosen))
 	}
-	if err := w.update(ctx, Thinking, ts, post{text: m.Text, blocks: blocks}); !fixed(err) {
+	// What Slack made of the text may be longer than what it takes.
+	if err := w.update(ctx, Thinking, ts, post{text: shortened(m.Text, maxCaption), blocks: blocks}); !fixed(err) {
 		return err
 	}
 	return nil

@@ -53,6 +53,26 @@ func TestRetire(t *testing.T) {
 	}
 }
 
+// TestRetireLongText: Slack makes a text longer than it takes, by what it marks
+// in it.
+func TestRetireLongText(t *testing.T) {
+	t.Parallel()
+	f := quiet(t)
+	w := f.works(f.saying(""))
+	m := posed(blockID(team, nameRepo), strings.Repeat("a & b\n\n", 700), []session.Choice{{Value: "yes"}})[0]
+	m.text = strings.Repeat("https://a.example ", 222)
+	ts, err := w.post(t.Context(), Asking, "a", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.retire(t.Context(), ts, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Message("eng", ts); len(got.Controls) > 0 || length(got.Text) > maxCaption {
+		t.Errorf("%d characters, and %q to press", length(got.Text), got.Controls)
+	}
+}
+
 // TestRetireWhatIsNotThere: that is somebody else's, or deleted, or as it was
 // already.
 func TestRetireWhatIsNotThere(t *testing.T) {
