@@ -59,11 +59,14 @@ func TestRetireLongText(t *testing.T) {
 	t.Parallel()
 	f := quiet(t)
 	w := f.works(f.saying(""))
-	m := posed(blockID(team, nameRepo), strings.Repeat("a & b\n\n", 700), []session.Choice{{Value: "yes"}})[0]
+	m := posed(blockID(team, nameRepo), "Is it?", []session.Choice{{Value: "yes"}})[0]
 	m.text = strings.Repeat("https://a.example ", 222)
 	ts, err := w.post(t.Context(), Asking, "a", m)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := f.Message("eng", ts); len(got.Controls) != 1 {
+		t.Fatalf("there is %q to press", got.Controls)
 	}
 	if err := w.retire(t.Context(), ts, ""); err != nil {
 		t.Fatal(err)
