@@ -17,6 +17,8 @@ const (
 	// patience is how long something that may be said later waits for its turn.
 	// It stands in a line with what must not wait, such as a stop.
 	patience = 10 * time.Second
+	// brief is the longest refusal that is waited for with the request at hand.
+	brief = 4 * time.Second
 	// callTimeout is for one request.
 	callTimeout = 20 * time.Second
 )
@@ -79,19 +81,26 @@ func (l *notYet) Error() string { return fmt.Sprintf("slack's rate leaves no roo
 // errPatience is the cause of a request that waited too long for its turn.
 var errPatience = errors.New("waited too long for slack's rate")
 
-// call makes one request when its turn has come. What cannot be had soon is
-// *notYet.
+// call makes one request when its turn has come, and once more if Slack refuses
+// it for a moment only: it has limits that it tells nobody of beforehand, such as
+// how often one message may change. What cannot be had soon is *notYet.
 func (a *app) call(ctx context.Context, p Priority, c call, request func(context.Context) error) error {
 	soon, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
-	err := a.governor.acquire(soon, p, c)
-	if errors.Is(err, errPatience) {
-		return &notYet{wait: patience}
+	for again := false; ; again = true {
+		err := a.governor.acquire(soon, p, c)
+		if errors.Is(err, errPatience) {
+			return &notYet{wait: patience}
+		}
+		if err != nil {
+			return err
+		}
+		err = a.send(ctx, c, request)
+		early, refused := errors.AsType[*notYet](err)
+		if !refused || again || early.wait > brief {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return a.send(ctx, c, request)
 }
 
 // try is call for progress: without room for it right now nothing is done, and

@@ -120,7 +120,8 @@ func TestPostsOnce(t *testing.T) {
 		"500":                        {fault: slacktest.Fault{On: post, Status: 500}, fails: true, looks: 1},
 		"unavailable":                {fault: slacktest.Failing(post, "service_unavailable"), fails: true},
 		"403 on the way":             {fault: slacktest.Fault{On: post, Status: 403}, fails: true},
-		"too often":                  {fault: slacktest.Limited(post, time.Second), fails: true},
+		"too often":                  {fault: slacktest.Limited(post, 5*time.Second), fails: true},
+		"a moment too early":         {fault: slacktest.Limited(post, time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,7 +25,7 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]slacktest.Fault{
 		"well": {}, "lost": {On: "chat.delete", Lost: true}, "half": {On: "chat.delete", Skip: 1, Status: 502},
-		"not read": {On: "conversations.replies", Status: 502}, "too often": slacktest.Limited("chat.delete", time.Second),
+		"not read": {On: "conversations.replies", Status: 502}, "too often": slacktest.Limited("chat.delete", 5*time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
