@@ -37,6 +37,8 @@ const (
 type utterance struct {
 	api.Message
 	at time.Time
+	// words are what it says, to us if it is for us.
+	words string
 	// own: it is the request itself, or a part of it, whose words are an
 	// instruction. pointed: the request's shortcut was used on it.
 	own, pointed bool
@@ -56,7 +58,7 @@ func (w *work) explain(ctx context.Context, r session.Request, a *session.Admiss
 	if err != nil {
 		return err
 	}
-	w.origin(r, lines, self, a)
+	w.origin(r, lines, self.permalink(w.thread), a)
 	t := w.newTeller(ctx)
 	before, beside := parted(lines, w.voice().Heard)
 	a.Quote = t.beside(beside)
@@ -65,16 +67,16 @@ func (w *work) explain(ctx context.Context, r session.Request, a *session.Admiss
 }
 
 // origin says where the session began, and calls it something.
-func (w *work) origin(r session.Request, lines []utterance, self identity, a *session.Admission) {
+func (w *work) origin(r session.Request, lines []utterance, address string, a *session.Admission) {
 	if s := w.job.State; s.Origin != nil || s.Turns > 0 {
 		return
 	}
 	first := ""
 	if len(lines) > 0 {
-		first = plain(addressed(lines[0].Text, self.user))
+		first = lines[0].words
 	}
 	a.Title = titleOf(cmp.Or(strings.TrimSpace(r.Text), strings.TrimSpace(r.Quote), first))
-	a.Origin = &session.Origin{Name: "Slack thread", URL: self.permalink(w.thread)}
+	a.Origin = &session.Origin{Name: "Slack thread", URL: address}
 }
 
 // titleOf is the first line of a text.
@@ -110,13 +112,13 @@ func (w *work) lines(ctx context.Context, r session.Request, self identity) ([]u
 	shortcut, waited := at.kind == refShortcut, w.job.State.Turns == 0
 	var all []utterance
 	for _, m := range messages {
-		l := utterance{Message: m, at: moment(m.Timestamp)}
+		l := utterance{Message: m, at: moment(m.Timestamp), words: plain(addressed(m.Text, self.user))}
 		if l.at.After(r.At) || self.wrote(m) || !uttered(m) {
 			continue
 		}
 		mine, at := m.User != "" && m.User == user, m.Timestamp == at.ts
 		l.heard = w.addresses(m, self)
-		l.own = at && (!shortcut || mine) || waited && mine && l.heard && repeats(r.Text, plain(addressed(m.Text, self.user)))
+		l.own = at && (!shortcut || mine) || waited && mine && l.heard && repeats(r.Text, l.words)
 		l.pointed = at && shortcut && !mine
 		all = append(all, l)
 	}
@@ -225,12 +227,12 @@ func (t *teller) remarks(lines []utterance) []bot.Remark {
 func (t *teller) remarksOf(l utterance) []bot.Remark {
 	var all []bot.Remark
 	who := t.author(l.Message)
-	if text := plain(l.Text); !l.own && strings.TrimSpace(text) != "" {
+	if !l.own && strings.TrimSpace(l.words) != "" {
 		head := "Message by " + who + ":"
 		if l.pointed {
 			head = "The message that this is about, by " + who + ":"
 		}
-		all = append(all, bot.Remark{Head: head, Text: bot.Prefix(text, maxRemark)})
+		all = append(all, bot.Remark{Head: head, Text: bot.Prefix(l.words, maxRemark)})
 	}
 	for _, f := range forwarded(l.Message) {
 		all = append(all, bot.Remark{Head: f.head(who), Text: bot.Prefix(f.text, maxRemark)})

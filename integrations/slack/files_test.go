@@ -1,0 +1,144 @@
+package slack
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	api "github.com/slack-go/slack"
+
+	"ship/config"
+	"ship/integrations/slack/slacktest"
+)
+
+// TestFiles: what is text is read along, as far as there is room; all else is
+// named.
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	d.gate.Routes.Default = "acme/widgets"
+	up := func(name, mime, content string) string {
+		return d.Upload(slacktest.File{Name: name, MIME: mime, By: "ada", Content: []byte(content)})
+	}
+	_, ds := d.Mention(slacktest.Said{Channel: "eng", By: "ada", Text: "fix it", Files: []string{
+		up("a.log", "text/plain", "one\ntwo"), up("b.json", "application/json", `{"a":1}`), up("c.png", "image/png", "\x89PNG"),
+		up("d.txt", "text/plain", "a\x00b"), up("e.txt", "text/plain", "\xff\xfe"), up("f.txt", "text/plain", strings.Repeat("f", maxFile+1)),
+		up("g.yaml", "application/x+yaml", strings.Repeat("ä", maxFile/2)), up("h.txt", "text/plain", "there is no room"),
+		up("i `x`\n> y.txt", "text/plain", ""),
+	}})
+	a := d.admit(d.request(ds...))
+	for _, want := range []string{
+		"File a.log (text/plain, 7 bytes), attached by ada:\n> one\n> two\n\n", "File b.json (application/json, 7 bytes), attached by ada:\n> {\"a\":1}\n\n",
+		"File c.png (image/png, 4 bytes), attached by ada:\n> (" + whyNoText + ")\n\n", "File d.txt (text/plain, 3 bytes), attached by ada:\n> (" + whyNoText,
+		"File e.txt (text/plain, 2 bytes), attached by ada:\n> (" + whyNoText, "attached by ada, its beginning:\n> ffff",
+		"File h.txt (text/plain, 16 bytes), attached by ada:\n> (" + whyNoRoom,
+	} {
+		if !strings.Contains(a.Quote, want) {
+			t.Errorf("%q is not in %.1000q", want, a.Quote)
+		}
+	}
+	if len(a.Quote) > maxFiles+4<<10 || strings.Contains(a.Quote, "\n> y.txt") {
+		t.Errorf("%d bytes", len(a.Quote))
+	}
+}
+
+// TestFilesElsewhere: what was attached before the request is told with what was
+// said there; of another company's, Slack has to be asked.
+func TestFilesElsewhere(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	d.gate.Routes.Default = "acme/widgets"
+	d.AddPerson(slacktest.Person{Handle: "eve", Name: "Eve", Team: "T0OTHER"})
+	d.CreateChannel(slacktest.Channel{Name: "shared", Shared: true})
+	file := d.Upload(slacktest.File{Name: "trace.txt", MIME: "text/plain", By: "eve", Content: []byte("boom")})
+	begun, _ := d.Post(slacktest.Said{Channel: "shared", By: "eve", Text: "it broke", Files: []string{file}})
+	_, ds := d.Mention(slacktest.Said{Channel: "shared", By: "ada", Thread: begun, Text: "fix it"})
+	r := d.request(ds...)
+	a := d.admit(r)
+	if want := "Message by eve:\n> it broke\n\nFile trace.txt (text/plain, 4 bytes), attached by eve:\n> boom\n\n"; a.Context != want || a.Quote != "" {
+		t.Errorf("%q, %q", a.Context, a.Quote)
+	}
+	d.Inject(slacktest.Fault{On: "file", Status: http.StatusInternalServerError})
+	if a := d.admit(r); !strings.Contains(a.Context, "> ("+whyFailed+")") || !strings.Contains(d.log.String(), "not fetched") {
+		t.Errorf("%q", a.Context)
+	}
+	d.SetScopes("app_mentions:read", "channels:history", "users:read", "users:read.email", "chat:write")
+	if a := d.admit(r); !strings.Contains(a.Context, "> ("+whyFailed+")") {
+		t.Errorf("without the scope: %q", a.Context)
+	}
+}
+
+// TestTokenStays: our token goes to Slack's own hosts only, wherever a file is
+// said to be and wherever that leads.
+func TestTokenStays(t *testing.T) {
+	t.Parallel()
+	var told atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { told.Add(1) }))
+	t.Cleanup(elsewhere.Close)
+	d := newDesk(t, nil)
+	c := workOf(d).newCourier()
+	base := d.URL
+	for at, want := range map[string]bool{
+		"https://files.slack.com/files-pri/T1-F1/a.txt": true, "https://slack.com/x": true, base + "/files-pri/F1/a.txt": true,
+		"http://files.slack.com/x": false, "https://files.slack.com:444/x": false, "https://u:p@files.slack.com/x": false,
+		"https://slack.com.evil.example/x": false, "https://evilslack.com/x": false, elsewhere.URL: false, "file:///etc/passwd": false, "": false,
+	} {
+		u, err := url.Parse(at)
+		if err != nil || c.trusts(u) != want {
+			t.Errorf("%q: %v, %v", at, !want, err)
+		}
+	}
+	f := api.File{ID: "F1", Name: "a.txt", Mimetype: "text/plain", Mode: "hosted", URLPrivate: elsewhere.URL + "/a.txt"}
+	if b := c.bring(t.Context(), f); b.why != whyFailed {
+		t.Errorf("%+v", b)
+	}
+	f.URLPrivate = base + "/files-pri/F1/a.txt"
+	d.Inject(slacktest.Fault{On: "file", Status: http.StatusFound, Header: http.Header{"Location": {elsewhere.URL}}})
+	if b := c.bring(t.Context(), f); b.why != whyFailed {
+		t.Errorf("led away: %+v", b)
+	}
+	if told.Load() != 0 {
+		t.Error("the token left")
+	}
+}
+
+// TestSignInPage: what Slack shows to who may not see a file is none.
+func TestSignInPage(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(c *Config) { c.BotToken = config.NewSecret("xoxb-another") })
+	id := d.Upload(slacktest.File{Name: "a.html", MIME: "text/html", By: "ada", Content: []byte("<p>")})
+	d.Post(slacktest.Said{Channel: "eng", By: "ada", Text: "x", Files: []string{id}})
+	c := workOf(d).newCourier()
+	for _, mime := range []string{"text/html", "text/plain"} {
+		b := c.bring(t.Context(), api.File{ID: id, Name: "a.html", Mimetype: mime, Mode: "hosted", URLPrivate: d.URL + "/files-pri/" + id + "/a.html"})
+		if b.why != whyFailed || b.text != "" {
+			t.Errorf("%s: %+v", mime, b)
+		}
+	}
+	if strings.Contains(d.log.String(), "xoxb-another") {
+		t.Error("the token is in the log")
+	}
+}
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	file := func(mime, mode string) api.File { return api.File{Mimetype: mime, Mode: mode, URLPrivate: "https://x"} }
+	for i, tt := range []struct {
+		f    api.File
+		want bool
+	}{
+		{file("text/plain", "hosted"), true}, {file("text/x-go; charset=utf-8", "hosted"), true}, {file("application/json", "hosted"), true},
+		{file("application/ld+json", "hosted"), true}, {file("", "snippet"), true}, {file("application/pdf", "hosted"), false},
+		{file("image/svg+xml", "hosted"), false}, {file("text/plain", "external"), false}, {file("text/plain", "tombstone"), false},
+		{file("text/plain", "hidden_by_limit"), false}, {api.File{Mimetype: "text/plain", Mode: "hosted"}, false},
+		{api.File{Mimetype: "text/plain", Mode: "hosted", URLPrivate: "https://x", IsExternal: true}, false},
+	} {
+		if got := readable(tt.f); got != tt.want {
+			t.Error(fmt.Sprint(i), got)
+		}
+	}
+}
