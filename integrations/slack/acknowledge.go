@@ -54,7 +54,7 @@ func (w *work) acknowledge(ctx context.Context) (session.Performed, error) {
 func (w *work) pressed(ctx context.Context, ts string) error {
 	switch w.verb() {
 	case session.Instruct, session.Ready:
-		return w.besides(ctx, "take the buttons off", w.retire(ctx, ts, w.chosen(w.effect.Ref)))
+		return w.besides(ctx, "take the buttons off", w.retire(ctx, ts, w.chosen(w.effect.Ref), w.rememberOffer(nameIn(w.effect.Ref), w.request(w.effect.Ref))...))
 	}
 	return nil
 }

@@ -52,8 +52,26 @@ func parse(text string) bot.Command {
 	return bot.ParseText(text)
 }
 
-// rememberButton offers to remember a repository for the channel. Its block is
-// named by blockID.
+// nameRemember is the block in which that is offered. It stays when what else can
+// be pressed in a message is taken off.
+const nameRemember = "remember"
+
+// rememberOffer offers to remember the repository that a request was given in
+// answer to a question, for the channel; nothing: it answered another.
+func (w *work) rememberOffer(question string, r *session.Request) []api.Block {
+	if question != nameRepo || r == nil || r.Repo == "" {
+		return nil
+	}
+	return []api.Block{api.NewActionBlock(blockID(w.thread.team, nameRemember), rememberButton(r.Repo))}
+}
+
+// nameIn is the name of the block in which a button was pressed.
+func nameIn(pressed string) string {
+	at, _ := parseRef(pressed) // none that cannot be read
+	return at.name
+}
+
+// rememberButton offers to remember a repository for the channel.
 func rememberButton(repo string) api.BlockElement {
 	return api.NewButtonBlockElement(actionRemember, repo, words("Remember for this channel"))
 }

@@ -164,3 +164,33 @@ func TestForgetful(t *testing.T) {
 		t.Error("remembered nevertheless")
 	}
 }
+
+// TestRememberIsOffered: below the answer to which repository is meant, once,
+// and it stays there.
+func TestRememberIsOffered(t *testing.T) {
+	t.Parallel()
+	f := quiet(t)
+	ts := f.question(nameRepo)
+	s := f.working()
+	pressed := ref{kind: refButton, ts: ts, name: nameRepo, user: f.PersonID("ada")}
+	s.Turn.Requests[0].Ref, s.Turn.Requests[0].Repo = pressed.String(), "acme/web"
+	for range 2 {
+		f.do(f.seen(session.Instruct, pressed, s))
+	}
+	got := f.Message("eng", ts)
+	if !strings.HasSuffix(got.Plain, "\n(✓ `acme/web`, chosen by @ada)\n[Remember for this channel]") || got.Updates != 1 {
+		t.Errorf("it reads %q", got.Plain)
+	}
+	d, err := f.Press(slacktest.Change{Channel: "eng", TS: ts, By: "ada"}, "Remember for this channel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := decode[interaction](d.Payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, ignored, err := interacted(p)
+	if err != nil || ignored != "" || a.command.Verb != session.Remember || a.command.Text != "acme/web" || a.ref.name != nameRemember {
+		t.Errorf("%+v, %q, %v", a, ignored, err)
+	}
+}

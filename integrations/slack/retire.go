@@ -50,10 +50,11 @@ func choosable(b api.Block) []string {
 }
 
 // retire takes off a message of ours what can be pressed there, but for links,
-// and says below in Slack's notation what was chosen, unless that is empty.
+// and says below in Slack's notation what was chosen, unless that is empty, with
+// what may follow upon that.
 // Performed twice, or on a message that is not there any more, it changes
 // nothing.
-func (w *work) retire(ctx context.Context, ts, chosen string) error {
+func (w *work) retire(ctx context.Context, ts, chosen string, next ...api.Block) error {
 	m, err := w.message(ctx, ts)
 	if err != nil || m == nil {
 		return err
@@ -63,7 +64,7 @@ func (w *work) retire(ctx context.Context, ts, chosen string) error {
 		return nil
 	}
 	if chosen != "" {
-		blocks = append(blocks, aside(chosen))
+		blocks = append(append(blocks, aside(chosen)), next...)
 	}
 	// What Slack made of the text may be longer than what it takes.
 	if err := w.update(ctx, Thinking, ts, post{text: shortened(m.Text, maxCaption), blocks: blocks}); !fixed(err) {
@@ -96,12 +97,12 @@ func (w *work) message(ctx context.Context, ts string) (*api.Message, error) {
 	return nil, nil
 }
 
-// unpressable are blocks without what can be pressed, but for links. pressable: there
-// was more.
+// unpressable are blocks without what can be pressed, but for links and for what
+// only came with an answer. pressable: there was more.
 func unpressable(blocks []api.Block) (left []api.Block, pressable bool) {
 	for _, b := range blocks {
 		row, ok := b.(*api.ActionBlock)
-		if !ok || row.Elements == nil {
+		if !ok || row.Elements == nil || nameOf(row.BlockID) == nameRemember {
 			left = append(left, b)
 			continue
 		}
@@ -181,7 +182,7 @@ func (w *work) retireQuestions(ctx context.Context, since string) error {
 		if name == "" || !self.wrote(m) {
 			continue
 		}
-		if err := w.retire(ctx, m.Timestamp, w.inWords(name, *asked)); err != nil {
+		if err := w.retire(ctx, m.Timestamp, w.inWords(name, *asked), w.rememberOffer(name, asked)...); err != nil {
 			return err
 		}
 	}

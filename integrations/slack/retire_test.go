@@ -147,11 +147,11 @@ func TestRetireQuestions(t *testing.T) {
 		want   string
 	}{
 		"in words":         {func(u *session.Turn) { u.Asked = &session.Question{} }, "(✓ Answered by @ada)"},
-		"a repository":     {func(u *session.Turn) { u.Requests[0].Repo = "acme/web" }, "(✓ `acme/web`, chosen by @ada)"},
+		"a repository":     {func(u *session.Turn) { u.Requests[0].Repo = "acme/web" }, "(✓ `acme/web`, chosen by @ada)\n[Remember for this channel]"},
 		"no question":      {func(*session.Turn) {}, ""},
 		"by a button":      {func(u *session.Turn) { u.Requests[0].Repo, u.Requests[0].Ref = "acme/web", "button/1.2/repo/U1" }, ""},
 		"asked elsewhere":  {func(u *session.Turn) { u.Asked, u.Requests[0].Thread.Key = &session.Question{}, "T1/C1/1.2" }, ""},
-		"without a person": {func(u *session.Turn) { u.Requests[0].Repo, u.Requests[0].Ref = "acme/web", "message/1.2" }, "(✓ `acme/web`, chosen)"},
+		"without a person": {func(u *session.Turn) { u.Requests[0].Repo, u.Requests[0].Ref = "acme/web", "message/1.2" }, "(✓ `acme/web`, chosen)\n[Remember for this channel]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
