@@ -115,7 +115,7 @@ func (w *work) react(ctx context.Context, ts string) error {
 // turn that is to come.
 func (w *work) notice(ctx context.Context) (session.Performed, error) {
 	if !w.first() {
-		return session.Performed{}, nil
+		return w.belated(ctx)
 	}
 	card := w.card()
 	ts, err := w.post(ctx, Thinking, w.effect.ID+"/living", card)
@@ -126,12 +126,41 @@ func (w *work) notice(ctx context.Context) (session.Performed, error) {
 	return session.Performed{Voice: shown{0, ts}.String()}, nil
 }
 
-// first: it asks for work where there was none yet, and nothing is shown that
-// waits for it.
+// first: it asks for work where there was none yet, which may come of it still,
+// and nothing is shown that waits for it.
 func (w *work) first() bool {
-	s, has, verb := w.job.State, parseShown(w.voice().Ref), w.verb()
-	asks := verb == session.Instruct || verb == session.Finish
-	return asks && s.Turns == 0 && s.Asking == nil && (has.ts == "" || has.turn == settled) && !w.thread.pending()
+	return w.asksForWork() && w.awaited() && w.job.State.Asking == nil
+}
+
+func (w *work) asksForWork() bool {
+	verb := w.verb()
+	return (verb == session.Instruct || verb == session.Finish) && !w.thread.pending()
+}
+
+// awaited: a first turn may begin, and nothing is shown that waits for it.
+func (w *work) awaited() bool {
+	has := parseShown(w.voice().Ref)
+	return w.job.State.Turns == 0 && !w.nothingToCome() && (has.ts == "" || has.turn == settled)
+}
+
+// belated sees to the message of an acknowledgement that failed, as far as
+// anybody could tell, if it is there after all and things went on without it.
+// The turn that is still to come takes it over; another has one of its own, and
+// then it is taken back. Performed twice, it is found as it should be.
+func (w *work) belated(ctx context.Context) (session.Performed, error) {
+	if !w.job.Repeat || !w.asksForWork() {
+		return session.Performed{}, nil
+	}
+	there, err := w.posted(ctx, Thinking)
+	ts := there[w.effect.ID+"/living"]
+	switch {
+	case err != nil, ts == "", ts == parseShown(w.voice().Ref).ts:
+		return session.Performed{}, err
+	case !w.awaited():
+		return session.Performed{}, w.remove(ctx, Thinking, ts)
+	}
+	done := session.Performed{Voice: shown{0, ts}.String()}
+	return done, w.besides(ctx, "say that a question is open", w.update(ctx, Thinking, ts, w.card()))
 }
 
 // forgive lets go of an acknowledgement that is worth no further try. Where a

@@ -237,3 +237,52 @@ func TestAcknowledgeShutdown(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestBelated: the message of an acknowledgement was posted when nobody could
+// tell, and things go on before that is tried again. It is made use of, or not
+// left there to say for ever that work is about to begin.
+func TestBelated(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		since func(*floor, *session.State)
+		want  string // the line that is there in the end
+	}{
+		"asked back": {func(f *floor, s *session.State) {
+			s.Pending, s.Asking = nil, &session.Asking{Request: f.asked(), Question: session.Question{Text: "Which?"}}
+		}, "Waiting to hear which repository"},
+		"refused": {func(_ *floor, s *session.State) { s.Pending = nil }, ""},
+		"begun": {func(f *floor, s *session.State) {
+			*s = f.working()
+			s.Threads[0].Ref = "1." + rootTS
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFloor(t, slacktest.Options{})
+			j := f.seen(session.Instruct, ref{kind: refMessage, ts: f.thread.root}, f.new())
+			f.Inject(slacktest.Fault{On: "chat.postMessage", Lost: true})
+			f.Inject(slacktest.Fault{On: "conversations.replies", Lost: true})
+			f.fails(j)
+			f.pass(least)
+			tt.since(f, &j.State)
+			for range 2 {
+				done := f.do(again(j))
+				if lines := strings.Join(f.lines(), "\n"); (tt.want == "") != (lines == "") || !strings.Contains(lines, tt.want) || (done.Voice != "") != (tt.want != "") {
+					t.Errorf("it reads %q, voice %q", lines, done.Voice)
+				}
+				f.pass(least)
+			}
+		})
+	}
+}
+
+// TestTooLate: nothing was posted in time, and the request was refused since.
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	f := newFloor(t, slacktest.Options{})
+	j := f.seen(session.Instruct, ref{kind: refMessage, ts: f.thread.root}, f.new())
+	j.State.Pending = nil
+	if done := f.do(again(j)); done.Voice != "" || f.lines() != nil {
+		t.Errorf("it reads %q, voice %q", f.lines(), done.Voice)
+	}
+}

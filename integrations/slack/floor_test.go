@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -124,8 +125,9 @@ func (f *floor) job(k session.EffectKind, state session.State) session.Job {
 	}
 }
 
-// seen is the job of acknowledging a request.
+// seen is the job of acknowledging a request, which is admitted after that.
 func (f *floor) seen(verb session.Verb, at ref, state session.State) session.Job {
+	state.Pending = append(slices.Clone(state.Pending), session.Effect{Kind: session.Admit})
 	j := f.job(session.Acknowledge, state)
 	j.Effect.Ref, j.Effect.Request = at.String(), &session.Request{Verb: verb}
 	return j
