@@ -215,7 +215,7 @@ func (l *look) saw(key string, upTo time.Time) { l.seen.Add(key, sight{upTo, l.b
 // take takes one message, if it is for us and was not taken before.
 func (l *look) take(ctx context.Context, p room, m api.Message, heard time.Time) error {
 	a, ignored, err := said(l.event(p, m), l.open)
-	if err != nil || ignored != "" || moot(a, heard) {
+	if err != nil || ignored != "" || moot(a, heard) || l.acknowledged(m) {
 		return nil // an event of it would lead to nothing either
 	}
 	receipt, err := l.inbox.Append(ctx, a.deliver("recovered:"+a.id))
@@ -226,6 +226,15 @@ func (l *look) take(ctx context.Context, p room, m api.Message, heard time.Time)
 		l.found++
 	}
 	return nil
+}
+
+// acknowledged: we reacted to it, so it was taken. Its keys say so as well, unless
+// Redis was emptied or is another now: then nobody wants the requests of three
+// days again.
+func (l *look) acknowledged(m api.Message) bool {
+	return slices.ContainsFunc(m.Reactions, func(r api.ItemReaction) bool {
+		return r.Name == eyes && slices.Contains(r.Users, l.self.user)
+	}) || slices.Contains(m.ReplyUsers, l.self.user)
 }
 
 // event is what Slack would have told of a message.

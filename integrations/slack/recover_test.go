@@ -113,6 +113,14 @@ func TestNothingToRecover(t *testing.T) {
 		o.Post(x)
 	}
 	o.recovers(0, time.Hour)
+	// Nothing is known of these, as if Redis had been emptied.
+	seen, _ := o.Mention(slacktest.Said{Channel: "eng", By: "ada", Text: "acknowledged"})
+	o.React(slacktest.Change{Channel: "eng", TS: seen, By: "ship"}, eyes)
+	begun, _ := o.Mention(slacktest.Said{Channel: "eng", By: "ada", Text: "answered"})
+	o.Post(slacktest.Said{Channel: "eng", By: "ship", Thread: begun, Text: "on it"})
+	looked, _ := o.Mention(slacktest.Said{Channel: "eng", By: "ada", Text: "seen by a person"})
+	o.React(slacktest.Change{Channel: "eng", TS: looked, By: "bob"}, eyes)
+	o.recovers(1, time.Hour)
 	o.Mention(slacktest.Said{Channel: "eng", By: "ada", Text: "too long ago"})
 	o.wait(recoverable + time.Minute)
 	o.recovers(0, 30*24*time.Hour)

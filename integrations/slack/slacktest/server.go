@@ -53,8 +53,8 @@ type Options struct {
 func DefaultScopes() []string {
 	return []string{
 		"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands", "files:read",
-		"groups:history", "groups:read", "im:history", "mpim:history", "reactions:write", "usergroups:read", "users:read",
-		"users:read.email",
+		"groups:history", "groups:read", "im:history", "im:read", "mpim:history", "mpim:read", "reactions:write",
+		"usergroups:read", "users:read", "users:read.email",
 	}
 }
 
