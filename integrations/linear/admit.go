@@ -193,7 +193,7 @@ func (w *work) pass(ctx context.Context, r session.Request, who bot.Asker, repo 
 func (w *work) explain(ctx context.Context, r session.Request, i *ql.Issue, a *session.Admission) error {
 	if i != nil {
 		a.Title = title(i)
-		a.Origin = &session.Origin{Name: plain(i.Identifier), URL: i.Url}
+		a.Origin = &session.Origin{Name: bot.PlainName(i.Identifier), URL: i.Url}
 	}
 	switch {
 	case !needsContext(r.Verb):

@@ -32,9 +32,9 @@ const (
 // described is what an issue is about, and what was said on it, in so many bytes
 // at most.
 func described(i *ql.Issue, talk []bot.Remark, room int) string {
-	head := fmt.Sprintf("Issue %s (%s)", plain(i.Identifier), plain(i.State.Name))
+	head := fmt.Sprintf("Issue %s (%s)", bot.PlainName(i.Identifier), bot.PlainName(i.State.Name))
 	if i.Creator != nil {
-		head += ", written by " + cmp.Or(plain(i.Creator.Name), somebody)
+		head += ", written by " + cmp.Or(bot.PlainName(i.Creator.Name), somebody)
 	}
 	first := bot.Remark{Head: head + ":", Text: bot.Prefix(i.Title+"\n\n"+i.Description, min(maxDescription, room/2))}.String()
 	if len(first) > room { // it is quoted line by line, so many short ones take much more
@@ -92,7 +92,7 @@ func (w *work) talk(ctx context.Context, until time.Time, own string) ([]said, e
 	thread := threadOf(comments, own)
 	for _, c := range comments {
 		if c.Id != own && c.User != nil && !c.User.App && c.CreatedAt.Before(until) {
-			r := bot.Remark{Head: "Comment by " + cmp.Or(plain(c.User.Name), somebody) + ":", Text: bot.Prefix(c.Body, maxRemark)}
+			r := bot.Remark{Head: "Comment by " + cmp.Or(bot.PlainName(c.User.Name), somebody) + ":", Text: bot.Prefix(c.Body, maxRemark)}
 			all = append(all, said{r, c.CreatedAt, thread != "" && top(c) == thread})
 		}
 	}

@@ -101,6 +101,6 @@ func FuzzRender(f *testing.F) {
 		f.Add(words)
 	}
 	f.Fuzz(func(t *testing.T, words string) {
-		foreign(t, bot.Remark{Head: "Comment by " + plain(words) + ":", Text: words}.String(), "Comment by ")
+		foreign(t, bot.Remark{Head: "Comment by " + bot.PlainName(words) + ":", Text: words}.String(), "Comment by ")
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/Khan/genqlient/graphql"
 
@@ -19,7 +18,7 @@ const (
 	nobody = "an automation"
 	// somebody is the name of a person of whom Linear tells none.
 	somebody = "somebody"
-	// maxName of a person, in bytes.
+	// maxName of what Linear tells, in bytes.
 	maxName = 60
 	// costUsers is what ReadUsers costs, in points.
 	costUsers = 91
@@ -81,19 +80,4 @@ func (w *work) bystander(ctx context.Context, by session.Person) (session.Person
 	}
 	p, err := w.gate.Pass(ctx, who, "", "")
 	return p.By, err
-}
-
-// plain is a name on one line that does nothing wherever it stands: letters,
-// digits, and what names have between them.
-func plain(name string) string {
-	name = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r), strings.ContainsRune(".-'", r):
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(name, ""))
-	return strings.Trim(bot.Prefix(strings.Join(strings.Fields(name), " "), maxName), " .-'")
 }
