@@ -21,6 +21,10 @@ import (
 type bridge struct {
 	files *files
 	proxy *httputil.ReverseProxy
+	// target is the broker, and upgrades carries what becomes a tunnel: HTTP/2
+	// has no such thing.
+	target   *url.URL
+	upgrades http.RoundTripper
 }
 
 func newBridge(broker string, files *files) (*bridge, error) {
@@ -36,14 +40,18 @@ func newBridge(broker string, files *files) (*bridge, error) {
 		ErrorHandler:  away,
 		ErrorLog:      log.New(io.Discard, "", 0),
 	}
-	return &bridge{files: files, proxy: proxy}, nil
+	upgrades := transport.Clone()
+	upgrades.Protocols = new(http.Protocols)
+	upgrades.Protocols.SetHTTP1(true)
+	upgrades.ForceAttemptHTTP2 = false
+	return &bridge{files: files, proxy: proxy, target: target, upgrades: upgrades}, nil
 }
 
 // errNoBroker is why a box without a broker answers as if it were away.
 var errNoBroker = errors.New("this box has no broker")
 
 // route is where requests go, and how they get there.
-func route(broker string) (*url.URL, http.RoundTripper, error) {
+func route(broker string) (*url.URL, *http.Transport, error) {
 	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
 	path, isUnix := strings.CutPrefix(broker, "unix:")
 	if !isUnix && broker != "" {
@@ -70,6 +78,13 @@ func (b *bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	if r.Method == http.MethodConnect {
+		b.tunnel(w, r)
+		return
+	}
+	if isProxied(r) {
+		plain(r)
+	}
 	b.proxy.ServeHTTP(w, r)
 }
 

@@ -3,6 +3,7 @@ package guest
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,10 +25,22 @@ type Route struct {
 	// Dial connects to the guest. It wraps sandbox.ErrGone when the box is
 	// known not to exist any more; every other error counts as passing.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Host and Header go with every request, for a way that leads through
-	// somebody's proxy. Both may be empty.
+	// Secret is that of the guest; empty if it has none.
+	Secret string
+
+	// What follows is for a way that leads through somebody's proxy, and may
+	// all be empty. Host and Header go with every request.
 	Host   string
 	Header http.Header
+	// URL is what the guest's paths are appended to, and Transport carries
+	// requests there. Without it, every request has a connection of Dial's.
+	URL       string
+	Transport http.RoundTripper
+	// Framed: the proxy lets nothing but WebSockets through to a port.
+	Framed bool
+	// Explain returns the error behind an answer that is not the guest's own.
+	// nil: it counts as passing.
+	Explain func(status int, header http.Header, body []byte) error
 }
 
 // Client speaks with a guest. It is a sandbox.Box, holds no connection between
@@ -41,12 +54,17 @@ var _ sandbox.Box = (*Client)(nil)
 
 // NewClient returns a client; it does not connect.
 func NewClient(route Route) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return route.Dial(ctx) }
-	return &Client{
-		route: route,
-		http:  &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
+	if route.Transport == nil {
+		dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return route.Dial(ctx) }
+		route.Transport = &http.Transport{DialContext: dial, DisableKeepAlives: true}
 	}
+	route.URL = cmp.Or(route.URL, "http://guest")
+	return &Client{route: route, http: &http.Client{Transport: route.Transport, CheckRedirect: noRedirect}}
 }
+
+// noRedirect: what a proxy has to say is an answer, not a place to go with our
+// secrets.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Health asks the guest whose box it is: the no-op with a known answer.
 func (c *Client) Health(ctx context.Context) (box string, err error) {
@@ -120,20 +138,23 @@ func (c *Client) call(ctx context.Context, method, target string, body []byte) (
 		return nil, passing(ctx, err)
 	}
 	if response.StatusCode >= 300 {
-		return nil, meaning(response.StatusCode, answer)
+		return nil, c.meaning(response, answer)
 	}
 	return answer, nil
 }
 
 func (c *Client) request(ctx context.Context, method, target string, body []byte) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://guest"+target, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, c.route.URL+target, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("asking the guest: %w", err)
 	}
 	for name, values := range c.route.Header {
 		request.Header[name] = values
 	}
-	request.Host = c.route.Host
+	if c.route.Secret != "" {
+		request.Header.Set("Authorization", bearer(c.route.Secret))
+	}
+	request.Host = cmp.Or(c.route.Host, request.Host)
 	return request, nil
 }
 
@@ -146,11 +167,14 @@ func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	}
 	request.Header.Set("Connection", "Upgrade")
 	request.Header.Set("Upgrade", "tcp")
+	if c.route.Framed {
+		askFramed(request)
+	}
 	outer, err := c.route.Dial(ctx)
 	if err != nil {
 		return nil, passing(ctx, err)
 	}
-	conn, err := upgrade(ctx, outer, request)
+	conn, err := c.upgrade(ctx, outer, request)
 	if err != nil {
 		_ = outer.Close()
 		return nil, err
@@ -158,7 +182,7 @@ func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
 	return conn, nil
 }
 
-func upgrade(ctx context.Context, outer net.Conn, request *http.Request) (net.Conn, error) {
+func (c *Client) upgrade(ctx context.Context, outer net.Conn, request *http.Request) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, func() { _ = outer.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := request.Write(outer); err != nil {
@@ -171,10 +195,13 @@ func upgrade(ctx context.Context, outer net.Conn, request *http.Request) (net.Co
 	}
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		answer, _ := io.ReadAll(io.LimitReader(response.Body, maxRead))
-		return nil, meaning(response.StatusCode, answer)
+		return nil, c.meaning(response, answer)
 	}
 	if !stop() {
 		return nil, passing(ctx, context.Cause(ctx))
+	}
+	if c.route.Framed {
+		return &framed{Conn: outer, in: buffered, mask: true}, grantedFramed(request, response)
 	}
 	return &conn{Conn: outer, buffered: buffered}, nil
 }
@@ -208,10 +235,13 @@ func passing(ctx context.Context, err error) error {
 }
 
 // meaning turns the guest's refusal back into the error that it was.
-func meaning(status int, answer []byte) error {
+func (c *Client) meaning(response *http.Response, answer []byte) error {
 	var f failure
 	if err := json.Unmarshal(answer, &f); err != nil || f.Code == "" {
-		return fmt.Errorf("the guest answered with status %d: %w", status, sandbox.ErrTransient)
+		if c.route.Explain != nil {
+			return c.route.Explain(response.StatusCode, response.Header, answer)
+		}
+		return fmt.Errorf("the guest answered with status %d: %w", response.StatusCode, sandbox.ErrTransient)
 	}
 	if f.Code == "closed_port" {
 		return fmt.Errorf("%w: %w: %w", sandbox.ErrTransient, errClosedPort, syscall.ECONNREFUSED)

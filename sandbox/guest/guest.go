@@ -38,6 +38,9 @@ type Config struct {
 	Box string
 	// Listen is where the guest offers its API.
 	Listen string
+	// Secret has to be shown by whoever uses the API. It may be empty where
+	// nobody else can reach the socket, which is never so with TCP.
+	Secret string
 	// Bridge is the TCP address that processes in the box know as the broker.
 	Bridge string
 	// Broker is where the bridge leads: "unix:PATH", or an http or https URL.
@@ -100,6 +103,7 @@ func parse(args []string, usage io.Writer) (Config, options, error) {
 	flags.BoolVar(&opts.check, "check", false, "leave at once")
 	flags.BoolVar(&opts.handshake, "handshake", false, "wait for a byte on stdin, say on stdout when ready")
 	err := flags.Parse(args)
+	cfg.Secret = takeSecret()
 	return cfg, opts, err
 }
 
@@ -156,6 +160,9 @@ func run(ctx context.Context, cfg Config, ready func() error) error {
 	if err := harden(); err != nil {
 		return err
 	}
+	if err := checkSecret(cfg); err != nil {
+		return err
+	}
 	g, err := open(cfg)
 	if err != nil {
 		return err
@@ -197,7 +204,7 @@ func open(cfg Config) (*guest, error) {
 		return nil, err
 	}
 	api := &server{box: cfg.Box, files: files, processes: g.processes}
-	if g.api, err = bind(cfg.Listen, api.routes()); err != nil {
+	if g.api, err = bind(cfg.Listen, guarded(cfg.Secret, api.routes())); err != nil {
 		return nil, err
 	}
 	return g, nil

@@ -88,7 +88,11 @@ func freeAddress(t *testing.T) string {
 // start starts a guest that is ended after the test.
 func start(t *testing.T, args ...string) *box {
 	t.Helper()
-	b := command(t, args...)
+	return begin(t, command(t, args...))
+}
+
+func begin(t *testing.T, b *box) *box {
+	t.Helper()
 	stdin, err := b.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

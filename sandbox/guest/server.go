@@ -16,7 +16,7 @@ import (
 )
 
 // server is the guest's API: HTTP and JSON on a socket that only the provider
-// can reach. sandbox.Command and sandbox.Process travel as they are.
+// can reach, or for whoever shows the guest's secret. sandbox.Command and sandbox.Process travel as they are.
 type server struct {
 	box       string
 	files     *files
@@ -35,6 +35,7 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /v1/file", s.read)
 	mux.HandleFunc("PUT /v1/file", s.write)
 	mux.HandleFunc("POST /v1/dial", s.dial)
+	mux.HandleFunc("GET /v1/dial", s.dial) // as a WebSocket has to be asked for
 	return mux
 }
 
@@ -131,17 +132,32 @@ func (s *server) dial(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	_, err = io.WriteString(outer, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
-	if err == nil {
-		join(inner, outer, buffered)
+	if err := switchTo(outer, r); err == nil {
+		var through net.Conn = &conn{Conn: outer, buffered: buffered.Reader}
+		if isFramed(r) {
+			through = &framed{Conn: outer, in: buffered.Reader}
+		}
+		join(inner, through)
 	}
 	_, _ = inner.Close(), outer.Close()
 }
 
+func isFramed(r *http.Request) bool { return r.Header.Get("Upgrade") == "websocket" }
+
+// switchTo says that the connection is no longer one of HTTP.
+func switchTo(outer net.Conn, r *http.Request) error {
+	protocol := "tcp"
+	if isFramed(r) {
+		protocol = "websocket\r\nSec-WebSocket-Accept: " + websocketKey(r.Header.Get("Sec-WebSocket-Key"))
+	}
+	_, err := io.WriteString(outer, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: "+protocol+"\r\n\r\n")
+	return err
+}
+
 // join copies both ways until both have ended.
-func join(inner, outer net.Conn, fromOuter io.Reader) {
+func join(inner, outer net.Conn) {
 	var both sync.WaitGroup
-	both.Go(func() { pass(inner, fromOuter) })
+	both.Go(func() { pass(inner, outer) })
 	both.Go(func() { pass(outer, inner) })
 	both.Wait()
 }
@@ -174,6 +190,7 @@ var refusals = []struct {
 	status int
 }{
 	{sandbox.ErrGone, "gone", http.StatusNotFound},
+	{sandbox.ErrAuth, "unauthorized", http.StatusUnauthorized},
 	{fs.ErrNotExist, "not_exist", http.StatusNotFound},
 	{fs.ErrPermission, "refused", http.StatusForbidden},
 	{fs.ErrInvalid, "invalid", http.StatusBadRequest},
