@@ -66,11 +66,34 @@ func (w *work) retire(ctx context.Context, ts, chosen string, next ...api.Block)
 	if chosen != "" {
 		blocks = append(append(blocks, aside(chosen)), next...)
 	}
-	// What Slack made of the text may be longer than what it takes.
-	if err := w.update(ctx, Thinking, ts, post{text: shortened(m.Text, maxCaption), blocks: blocks}); !fixed(err) {
+	return w.reblock(ctx, m, blocks)
+}
+
+// withdraw takes the block of a name off a message of ours. Performed twice, or
+// on a message that is not there any more, it changes nothing.
+func (w *work) withdraw(ctx context.Context, ts, name string) error {
+	m, err := w.message(ctx, ts)
+	if err != nil || m == nil {
 		return err
 	}
-	return nil
+	left := slices.DeleteFunc(slices.Clone(m.Blocks.BlockSet), func(b api.Block) bool {
+		row, ok := b.(*api.ActionBlock)
+		return ok && nameOf(row.BlockID) == name
+	})
+	if len(left) == len(m.Blocks.BlockSet) {
+		return nil
+	}
+	return w.reblock(ctx, m, left)
+}
+
+// reblock gives a message of ours other blocks, if that can be changed.
+func (w *work) reblock(ctx context.Context, m *api.Message, blocks []api.Block) error {
+	// What Slack made of the text may be longer than what it takes.
+	err := w.update(ctx, Thinking, m.Timestamp, post{text: shortened(m.Text, maxCaption), blocks: blocks})
+	if fixed(err) {
+		return nil
+	}
+	return err
 }
 
 // fixed: a message is as it is, for it was deleted or Slack keeps it so.

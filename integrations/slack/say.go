@@ -19,6 +19,9 @@ func (w *work) say(ctx context.Context) (session.Performed, error) {
 	if _, err := w.postAll(ctx, Settling, w.effect.ID, told(bot.Spoken(w.effect.Text))); err != nil {
 		return session.Performed{}, err
 	}
+	if err := w.besides(ctx, "take the buttons off", w.spend(ctx)); err != nil {
+		return session.Performed{}, err
+	}
 	if has := parseShown(w.voice().Ref); has.unbound() && w.nothingToCome() {
 		if err := w.update(ctx, Settling, has.ts, told(notBegun)[0]); err != nil && !fixed(err) {
 			return session.Performed{}, fmt.Errorf("say that nothing was begun: %w", err)
@@ -26,6 +29,21 @@ func (w *work) say(ctx context.Context) (session.Performed, error) {
 		return session.Performed{Voice: shown{settled, has.ts}.String()}, nil
 	}
 	return session.Performed{}, nil
+}
+
+// spend takes the button off that is answered by what is said, if it can lead to
+// nothing any more: it has done all that it can, or is of what is over.
+func (w *work) spend(ctx context.Context) error {
+	at, err := parseRef(w.effect.Ref)
+	switch {
+	case err != nil, at.kind != refButton, w.effect.Refusal:
+		return nil
+	case at.name == nameRemember:
+		return w.withdraw(ctx, at.ts, at.name)
+	case w.outdated(session.Request{Ref: w.effect.Ref, Verb: session.Instruct}) != "":
+		return w.retire(ctx, at.ts, "")
+	}
+	return nil
 }
 
 // nothingToCome: no turn was begun, and nothing waits that might begin one.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/slack-go/slack"
+
 	"ship/integrations/slack/slacktest"
 	"ship/session"
 )
@@ -87,5 +89,44 @@ func TestRefusalOfWhatIsGone(t *testing.T) {
 	f.Delete(slacktest.Change{Channel: "eng", TS: f.everywhere()[0].TS, By: "ship"})
 	if done := f.do(f.refused(s)); !strings.HasPrefix(done.Voice, "x.") || len(f.lines()) != 1 {
 		t.Errorf("%+v, %q", done, f.lines())
+	}
+}
+
+// TestSpentButtons: a button that did what it can, or whose turn is over, is
+// taken off, and one whose press was refused is left to others.
+func TestSpentButtons(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		block   string
+		refusal bool
+		left    bool
+	}{
+		"remembered":         {nameRemember, false, false},
+		"not for them":       {nameRemember, true, true},
+		"a turn of the past": {ofTurn(nameDo, 1), false, false},
+		"an old question":    {ofTurn(nameChoose, 1), false, false},
+		"the newest turn":    {ofTurn(nameDo, 2), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := quiet(t)
+			s := f.working()
+			s.Turns, s.Turn.N = 2, 2
+			w := f.works(f.job(session.Say, s))
+			m := told("Choose")[0]
+			m.blocks = append(m.blocks, api.NewActionBlock(blockID(team, tt.block), rememberButton("acme/widgets")))
+			ts, err := w.post(t.Context(), Settling, "old", m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.pass(least)
+			j := f.saying("So it is.")
+			j.State, j.Effect.Refusal = s, tt.refusal
+			j.Effect.Ref = ref{kind: refButton, ts: ts, name: tt.block, user: f.PersonID("ada")}.String()
+			f.do(j)
+			if left := len(f.Message(f.thread.channel, ts).Controls) > 0; left != tt.left {
+				t.Errorf("the button is left: %t", left)
+			}
+		})
 	}
 }
