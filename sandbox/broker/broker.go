@@ -4,6 +4,7 @@
 //	/broker/model/PROVIDER/chat/completions   the model proxy
 //	/broker/model/PROVIDER/models
 //	/broker/git/OWNER/NAME.git/…              the git proxy (smart HTTP)
+//	/broker/egress/…                          the egress proxy, to hosts by name
 //
 // Whoever comes shows a token that holds a Grant: which models, how many calls,
 // how much money, which repository, which one branch, until when. A box is
@@ -49,6 +50,8 @@ type Config struct {
 	GitURL string
 	// Credentials is required with GitURL.
 	Credentials Credentials
+	// Egress is what else boxes may reach. The zero value: nothing.
+	Egress Egress
 	// Observer is told what happened; may be nil.
 	Observer Observer
 	// Log may be nil.
@@ -94,6 +97,7 @@ type Broker struct {
 	till      *till
 	providers map[string]*provider
 	git       *gitHost
+	egress    *egress
 	observer  Observer
 	log       *slog.Logger
 	transport http.RoundTripper
@@ -119,6 +123,7 @@ func New(c Config) (*Broker, error) {
 		observer: c.Observer, log: c.Log, transport: c.Transport,
 		idle: orDefault(c.IdleTimeout, DefaultIdleTimeout), maxBody: orDefault(c.MaxBody, DefaultMaxBody),
 	}
+	b.egress = newEgress(c.Egress, b.till)
 	if b.observer == nil {
 		b.observer = blind{}
 	}
@@ -144,6 +149,7 @@ type blind struct{}
 func (blind) Called(Call)        {}
 func (blind) Pushed(string, int) {}
 func (blind) Refused(string)     {}
+func (blind) Passed(Passage)     {}
 
 // End ends a turn for good: none of its tokens opens anything from now on, in
 // no process and after no restart, and what it has under way in this process is
@@ -186,6 +192,8 @@ func (b *Broker) door(path string) door {
 	switch {
 	case strings.HasPrefix(path, gitPrefix):
 		return door{serve: b.serveGit, refuse: refuseText}
+	case strings.HasPrefix(path, egressPrefix):
+		return door{serve: b.serveEgress, refuse: refusePlain}
 	case strings.HasPrefix(path, modelPrefix):
 		return door{serve: b.serveModel, refuse: refuseJSON}
 	}

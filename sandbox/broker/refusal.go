@@ -30,6 +30,11 @@ const (
 	codeTimeout     = "ship_upstream_timeout"
 	codeRefused     = "ship_upstream_refused"
 	codeGone        = "ship_client_gone"
+	codeEgress      = "ship_host_not_allowed"
+	codeAddress     = "ship_address_not_allowed"
+	codeHello       = "ship_tunnel_refused"
+	codeTraffic     = "ship_traffic_spent"
+	codeConnections = "ship_too_many_connections"
 	codeInternal    = "ship_internal"
 )
 
@@ -97,6 +102,8 @@ func asRefusal(err error) *refusal {
 		return refuse(http.StatusForbidden, codeEnded, "this turn has ended").because(err)
 	case errors.Is(err, errLedger):
 		return refuse(http.StatusServiceUnavailable, codeLedger, "spending cannot be counted just now").because(err)
+	case errors.Is(err, errTooLong):
+		return refuse(http.StatusGatewayTimeout, codeTimeout, "this has taken too long").because(err)
 	case errors.Is(err, errIdle), errors.As(err, &timeout) && timeout.Timeout():
 		return refuse(http.StatusGatewayTimeout, codeTimeout, "the other side was silent for too long").because(err)
 	case errors.Is(err, context.Canceled):
@@ -130,6 +137,12 @@ func refuseText(w http.ResponseWriter, no *refusal) {
 	}
 	begin(w, no, "text/plain; charset=utf-8")
 	fmt.Fprintf(w, "ship: %s\n", strings.TrimSpace(no.say))
+}
+
+// refusePlain says no to whoever uses a proxy.
+func refusePlain(w http.ResponseWriter, no *refusal) {
+	begin(w, no, "text/plain; charset=utf-8")
+	fmt.Fprintf(w, "ship: %s\n", no.say)
 }
 
 func begin(w http.ResponseWriter, no *refusal, contentType string) {
