@@ -22,6 +22,7 @@ import (
 	"ship/sandbox/agent"
 	"ship/sandbox/agent/opencode"
 	"ship/sandbox/broker"
+	"ship/sandbox/e2b"
 	"ship/session"
 	"ship/session/turn"
 )
@@ -51,9 +52,11 @@ type parts struct {
 	store     backend
 	ready     func(context.Context) error
 	platforms []integrations.Platform
-	registry  *prometheus.Registry
-	front     *bot.Metrics
-	log       *slog.Logger
+	// vault keeps what boxes elsewhere are reached with; local ones need none.
+	vault    e2b.Vault
+	registry *prometheus.Registry
+	front    *bot.Metrics
+	log      *slog.Logger
 	// hook is called at every point where a crash would be interesting.
 	hook func(point string)
 }
@@ -155,7 +158,7 @@ func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 
 // employ adds what works on sessions: the dispatcher and what it needs.
 func (a *app) employ(ctx context.Context, p parts, signer *broker.Signer) error {
-	boxes, err := openSandbox(ctx, p.settings, p.log)
+	boxes, err := openSandbox(ctx, p.settings, p.vault, p.log)
 	if err != nil {
 		return err
 	}

@@ -202,7 +202,7 @@ func (s *stage) clear(ctx context.Context) error {
 }
 
 func (s *stage) destroyBoxes(ctx context.Context) error {
-	boxes, err := openSandbox(ctx, s.settings, slog.New(slog.DiscardHandler))
+	boxes, err := openSandbox(ctx, s.settings, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil // then there was never a box
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ship/config"
+	"ship/sandbox"
 	"ship/sandbox/broker"
 	"ship/sandbox/local"
 	"ship/session/redis"
@@ -184,8 +185,8 @@ func checkRedisServer(ctx context.Context) finding {
 // checkSandbox starts a box in a folder of its own, as ship serve would.
 func checkSandbox(ctx context.Context, p *patient) finding {
 	s := p.settings
-	if s.Sandbox.Provider != "local" {
-		return bad("use local", "sandbox.provider: %q is not known", s.Sandbox.Provider)
+	if s.Sandbox.Provider != "local" && s.Sandbox.Provider != "e2b" {
+		return bad("use local or e2b", "sandbox.provider: %q is not known", s.Sandbox.Provider)
 	}
 	dir, err := os.MkdirTemp("", "ship-doctor-")
 	if err != nil {
@@ -193,6 +194,9 @@ func checkSandbox(ctx context.Context, p *patient) finding {
 	}
 	defer os.RemoveAll(dir)
 	s.DataDir = dir
+	if s.Sandbox.Provider == "e2b" {
+		return checkE2B(ctx, s)
+	}
 	provider, err := tryLocal(ctx, s)
 	if err != nil {
 		return bad("see docs/sandbox.md", "%v", err)
@@ -205,6 +209,27 @@ func checkSandbox(ctx context.Context, p *patient) finding {
 	default:
 		return good("boxes are isolated by bubblewrap; %s", limits)
 	}
+}
+
+// checkE2B makes no box, as that would cost something.
+func checkE2B(ctx context.Context, s Settings) finding {
+	_, err := openE2B(ctx, s, aside{}, slog.New(slog.DiscardHandler))
+	switch {
+	case errors.Is(err, sandbox.ErrAuth):
+		return bad("take a valid key from the dashboard of the E2B team and set sandbox.e2b.api_key", "%v", err)
+	case err != nil:
+		return bad("see docs/sandbox.md", "%v", err)
+	}
+	return good("E2B at %s knows the API key; whether template %s is fit shows when the first box is made", s.Sandbox.E2B.APIURL, s.Sandbox.E2B.Template)
+}
+
+// aside is a vault with nothing in it, for a look that keeps nothing.
+type aside struct{}
+
+func (aside) Load(context.Context, string) ([]byte, int64, error) { return nil, 0, nil }
+
+func (aside) Swap(context.Context, string, int64, []byte, time.Duration) (bool, error) {
+	return false, nil
 }
 
 func tryLocal(ctx context.Context, s Settings) (*local.Provider, error) {
@@ -228,6 +253,9 @@ var versionNumber = regexp.MustCompile(`^v?(\d+\.\d+\.\d+\S*)`)
 
 func checkOpenCode(ctx context.Context, p *patient) finding {
 	install := "npm install -g opencode-ai@" + opencodeVersion
+	if p.settings.Sandbox.Provider == "e2b" {
+		return good("it is part of the template %s, at %s", p.settings.Sandbox.E2B.Template, programInBox)
+	}
 	set := p.settings.Agent.OpenCode
 	program, err := findOpenCode(set)
 	switch {

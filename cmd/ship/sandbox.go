@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"ship/sandbox"
+	"ship/sandbox/broker"
+	"ship/sandbox/e2b"
 	"ship/sandbox/local"
 )
 
@@ -18,7 +20,8 @@ import (
 // promised to stay.
 const opencodeVersion = "1.18.33"
 
-// programInBox is where the agent's program is shown in a local box.
+// programInBox is where the agent's program is shown in a local box, and where
+// a template has it.
 const programInBox = "/opt/ship/opencode"
 
 // brokerDir holds the broker's socket and nothing else: boxes see this folder.
@@ -26,13 +29,52 @@ func brokerDir(s Settings) string { return filepath.Join(s.DataDir, "broker") }
 
 // openSandbox opens the provider that the settings name. A new provider is a
 // folder below sandbox and a case here.
-func openSandbox(ctx context.Context, s Settings, log *slog.Logger) (sandbox.Provider, error) {
+func openSandbox(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (sandbox.Provider, error) {
 	switch s.Sandbox.Provider {
 	case "local":
 		return openLocal(ctx, s, log)
+	case "e2b":
+		return openE2B(ctx, s, vault, log)
 	default:
-		return nil, fmt.Errorf("sandbox.provider: %q is not known; use local", s.Sandbox.Provider)
+		return nil, fmt.Errorf("sandbox.provider: %q is not known; use local or e2b", s.Sandbox.Provider)
 	}
+}
+
+// openE2B asks E2B for our boxes, so that a wrong key is noticed at the start.
+func openE2B(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (sandbox.Provider, error) {
+	if strings.HasPrefix(s.PublicURL, "http://") {
+		return nil, errors.New("public_url has to begin with https: boxes at E2B send their tokens there, over the internet")
+	}
+	program, err := guestProgram(s)
+	if err != nil {
+		return nil, err
+	}
+	s.Sandbox.E2B.Guest = program
+	key, err := broker.LoadKey(filepath.Join(s.DataDir, "broker.key"))
+	if err != nil {
+		return nil, err
+	}
+	p, err := e2b.New(e2b.Config{
+		Settings: s.Sandbox.E2B, PublicURL: s.PublicURL, Key: key, Vault: vault,
+		Logger: log.With("part", "sandbox"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Check(ctx)
+}
+
+// guestProgram is what runs as the guest at E2B.
+func guestProgram(s Settings) (string, error) {
+	program := s.Sandbox.E2B.Guest
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return "", fmt.Errorf("find ship's own program: %w", err)
+		}
+		program = self
+	}
+	return program, e2b.CheckProgram(program)
 }
 
 func openLocal(ctx context.Context, s Settings, log *slog.Logger) (sandbox.Provider, error) {

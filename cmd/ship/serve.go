@@ -81,7 +81,7 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 		return err
 	}
 	a, err := wire(ctx, parts{
-		settings: s, store: store, ready: store.Ping, platforms: platforms, registry: registry, front: front, log: log, hook: hook,
+		settings: s, store: store, vault: store.Vault(), ready: store.Ping, platforms: platforms, registry: registry, front: front, log: log, hook: hook,
 	}, r)
 	if err != nil {
 		return err
