@@ -237,7 +237,7 @@ func TestLinearSecretRotated(t *testing.T) {
 }
 
 // edit changes the settings.
-func (r *linearRig) edit(old, with string) {
+func (r *rig) edit(old, with string) {
 	r.t.Helper()
 	text, err := os.ReadFile(r.config)
 	if err == nil {

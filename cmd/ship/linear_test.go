@@ -120,7 +120,7 @@ func TestLinearConversation(t *testing.T) {
 
 // work demands one pull request with the work of so many prompts, and returns
 // its number.
-func (r *linearRig) work(t *testing.T, prompts int) int {
+func (r *rig) work(t *testing.T, prompts int) int {
 	t.Helper()
 	prs := r.host.PullRequests(rigRepo)
 	if len(prs) != 1 {
