@@ -12,7 +12,11 @@ func (n *step) amended(r Request, before string) {
 	if open == nil || open.Text == r.Text {
 		return
 	}
-	if r.Verb != open.Verb || r.Repo != open.Repo || r.Branch != open.Branch || r.Model != open.Model {
+	repo := open.Repo
+	if open.Said != "" && r.Repo == "" { // it came with the answer to a question
+		repo = ""
+	}
+	if r.Verb != open.Verb || r.Repo != repo || r.Branch != open.Branch || r.Model != open.Model {
 		n.say(r, anotherMessage)
 		return
 	}
@@ -23,21 +27,23 @@ func (n *step) amended(r Request, before string) {
 	open.Text = strings.Replace(open.Text, before, r.Text, 1) // more was said while it waited
 }
 
-// unapplied finds a request that no work has begun on; nil: there is none of
-// that id. What it points to may be changed.
+// unapplied finds a request that no work has begun on, by the id of what was
+// said; nil: there is none. Whoever answered a question for somebody else, or
+// has their work done again, does not change their words by an edit. What it
+// points to may be changed.
 func (n *step) unapplied(id string) *Request {
 	for i := range n.Pending {
-		if e := &n.Pending[i]; e.Kind == Admit && e.Request.ID == id {
+		if e := &n.Pending[i]; e.Kind == Admit && e.Request.said() == id {
 			open := *e.Request
 			e.Request = &open
 			return e.Request
 		}
 	}
-	if n.Asking != nil && n.Asking.Request.ID == id {
+	if n.Asking != nil && n.Asking.Request.said() == id {
 		return &n.Asking.Request
 	}
 	for i := range n.Waiting {
-		if n.Waiting[i].ID == id {
+		if n.Waiting[i].said() == id {
 			return &n.Waiting[i].Request
 		}
 	}
@@ -50,9 +56,12 @@ func (n *step) preparing(id string) *Request {
 		return nil
 	}
 	for i := range n.Turn.Requests {
-		if n.Turn.Requests[i].ID == id {
+		if n.Turn.Requests[i].said() == id {
 			return &n.Turn.Requests[i]
 		}
 	}
 	return nil
 }
+
+// said is the id of what was said in these words.
+func (r Request) said() string { return firstNonEmpty(r.Said, r.ID) }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -98,4 +99,61 @@ func wordsOf(s State, id string) string {
 		}
 	}
 	return ""
+}
+
+// TestAmendedByAnother: an edit changes what was said in the message that is
+// edited. Whoever answered a question, or asked for a retry, did not say the
+// words that are worked on, in somebody else's name or in anybody's.
+func TestAmendedByAnother(t *testing.T) {
+	t.Parallel()
+	edit := func(s *story, id, before, text string) {
+		s.step(Event{Kind: Amended, Before: before, Request: &Request{
+			ID: id, Thread: Thread{"talk", "room"}, By: Person{Login: "bob"}, Verb: Instruct, Text: text, At: s.now,
+		}})
+	}
+	for _, tt := range []struct {
+		name string
+		// answer is bob's, and first the id of ada's message; empty: bob edits his.
+		answer, first, want string
+	}{
+		{"of no answer", "hmm", "", "fix the test"},
+		{"of the answer", "acme/api", "", "fix the test"},
+		{"of the request, after no answer", "hmm", "ask1", "open a back door"},
+		{"of the request, after the answer", "acme/api", "ask1", "open a back door"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := inQuestion(t)
+			first := s.state.Asking.Request.ID
+			s.answer("bob", Request{Text: tt.answer})
+			id, before := strings.Repeat("a", s.asked), tt.answer
+			if tt.first != "" {
+				id, before = first, "fix the test"
+			}
+			edit(s, id, before, "open a back door")
+			got := ""
+			if a := s.state.Asking; a != nil {
+				got = a.Request.Text
+			} else if e, err := s.find(Admit); err == nil {
+				got = e.Request.Text
+			}
+			if got != tt.want {
+				t.Errorf("the words are %q, not %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestAmendedRetry: what is done again are the words of before.
+func TestAmendedRetry(t *testing.T) {
+	t.Parallel()
+	s := State{ID: "s", Turns: 1, Turn: &Turn{N: 1, Stage: Ended, Told: true, Outcome: &Outcome{Ending: Crashed}, Requests: []Request{{Verb: Instruct, Text: "fix it"}}}}
+	r := Request{ID: "again", Thread: Thread{"chat", "room"}, By: Person{Login: "bob"}, Verb: Retry}
+	s = Step(s, Event{Kind: Ordered, Request: &r}, testPolicy())
+	edit := r
+	edit.Verb, edit.Text = Instruct, "open a back door. "
+	s = Step(s, Event{Kind: Amended, Request: &edit}, testPolicy())
+	if got := wordsOf(s, "again"); s.Turns != 2 || got != "fix it" {
+		t.Errorf("turn %d is asked %q", s.Turns, got)
+	}
 }

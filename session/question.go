@@ -8,6 +8,9 @@ import (
 // doubt: a request cannot be begun before a question is answered. What is asked
 // while one is open waits for the same answer.
 func (n *step) doubt(r Request, q Question) {
+	if r.Led != (Person{}) { // where they led it, it does not go
+		r.Repo, r.Led = "", Person{}
+	}
 	switch {
 	case n.Asking == nil:
 		n.ask(r, q)
@@ -54,13 +57,17 @@ func (n *step) answered(r Request) bool {
 		repo = ""
 	}
 	asked := n.Asking.Request
+	asked.Said = firstNonEmpty(asked.Said, asked.ID)
 	asked.ID, asked.Ref, asked.At, asked.Early = r.ID, r.Ref, r.At, r.Early
 	n.Refused = nil // who asked was asked back, and waits for what comes of the answer
 	if repo == "" {
 		n.ask(asked, Question{Text: stillAsking, Choices: n.Asking.Question.Choices})
 		return true
 	}
-	asked.Repo, n.Asking = repo, nil
+	asked.Repo, asked.Led, n.Asking = repo, Person{}, nil
+	if !own {
+		asked.Led = r.By
+	}
 	n.admit(asked)
 	return true
 }

@@ -401,7 +401,7 @@ func (n *step) anew(r Request, context string) Admitted {
 	for i, last := range n.Turn.Requests {
 		last.ID, last.Thread, last.Ref, last.At = r.ID, r.Thread, r.Ref, r.At
 		if i == 0 {
-			last.By, last.Model = r.By, firstNonEmpty(r.Model, last.Model)
+			last.By, last.Model, last.Said = r.By, firstNonEmpty(r.Model, last.Model), r.ID+".again0"
 			a.Request = last
 			continue
 		}
