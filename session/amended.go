@@ -1,6 +1,9 @@
 package session
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // anotherMessage is what an edit leads to that changes more than words.
 const anotherMessage = "Your edit changes more than the words of what you asked, so I go by what it said before. Write the rest in a message of its own."
@@ -33,17 +36,17 @@ func (n *step) amended(r Request, before string) {
 // points to may be changed.
 func (n *step) unapplied(id string) *Request {
 	for i := range n.Pending {
-		if e := &n.Pending[i]; e.Kind == Admit && e.Request.said() == id {
+		if e := &n.Pending[i]; e.Kind == Admit && e.Request.says(id) {
 			open := *e.Request
 			e.Request = &open
 			return e.Request
 		}
 	}
-	if n.Asking != nil && n.Asking.Request.said() == id {
+	if n.Asking != nil && n.Asking.Request.says(id) {
 		return &n.Asking.Request
 	}
 	for i := range n.Waiting {
-		if n.Waiting[i].said() == id {
+		if n.Waiting[i].says(id) {
 			return &n.Waiting[i].Request
 		}
 	}
@@ -56,12 +59,15 @@ func (n *step) preparing(id string) *Request {
 		return nil
 	}
 	for i := range n.Turn.Requests {
-		if n.Turn.Requests[i].said() == id {
+		if n.Turn.Requests[i].says(id) {
 			return &n.Turn.Requests[i]
 		}
 	}
 	return nil
 }
 
-// said is the id of what was said in these words.
+// said are the ids of what was said in these words.
 func (r Request) said() string { return firstNonEmpty(r.Said, r.ID) }
+
+// says: a part of these words was said under an id.
+func (r Request) says(id string) bool { return slices.Contains(strings.Fields(r.said()), id) }

@@ -45,7 +45,10 @@ const (
 	maxWaiting = 20
 	// maxAsking is how many bytes a request may have that waits for the answer to
 	// a question: what is said beside that is added to it.
-	maxAsking   = 64 << 10
+	maxAsking = 64 << 10
+	// maxSaid bounds the ids of what such a request was said in, in bytes. What is
+	// edited beyond that is not heard.
+	maxSaid     = 2 << 10
 	maxRefused  = 32
 	maxVoices   = 8
 	maxPrepares = 4

@@ -15,19 +15,22 @@ func (n *step) doubt(r Request, q Question) {
 	case n.Asking == nil:
 		n.ask(r, q)
 	case n.Asking.Request.By.Login == r.By.Login:
-		n.Asking.add(r.Text)
+		n.Asking.add(r)
 	default:
 		n.deny(r, "I was asked something here before, and still need to know in which repository. Please ask again when that is settled.")
 	}
 }
 
-// add adds words to what waits, as far as there is room.
-func (a *Asking) add(text string) {
-	all := strings.TrimSpace(a.Request.Text + "\n\n" + strings.TrimSpace(text))
+// add adds words to what waits, as far as there is room, by who asked for that.
+func (a *Asking) add(r Request) {
+	all := strings.TrimSpace(a.Request.Text + "\n\n" + strings.TrimSpace(r.Text))
 	if len(all) > maxAsking {
 		all = strings.ToValidUTF8(all[:maxAsking], "")
 	}
 	a.Request.Text = all
+	if said := a.Request.said() + " " + r.ID; len(said) <= maxSaid {
+		a.Request.Said = said
+	}
 }
 
 // ask puts a question before a request, which waits for the answer.
@@ -52,12 +55,12 @@ func (n *step) answered(r Request) bool {
 	repo, own := firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text)), r.By.Login == n.Asking.Request.By.Login
 	switch {
 	case own && (repo == "" || r.Repo != ""):
-		n.Asking.add(r.Text)
+		n.Asking.add(r)
 	case !own && !n.Asking.Question.offers(repo):
 		repo = ""
 	}
 	asked := n.Asking.Request
-	asked.Said = firstNonEmpty(asked.Said, asked.ID)
+	asked.Said = asked.said()
 	asked.ID, asked.Ref, asked.At, asked.Early = r.ID, r.Ref, r.At, r.Early
 	n.Refused = nil // who asked was asked back, and waits for what comes of the answer
 	if repo == "" {

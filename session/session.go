@@ -78,9 +78,9 @@ type Request struct {
 	// Quote is context that is data, not instruction: the diff hunk under a
 	// review comment, or what was said around the request.
 	Quote string `json:"q,omitempty"`
-	// Said is the id of what was said in these words, where that is not ID: the
-	// words of a request that waits are not those of the answer that it goes on
-	// with, nor are they those of a retry.
+	// Said are the ids, with spaces between, of what was said in these words;
+	// empty: just ID. The words of a request that waits are not those of an
+	// answer by somebody else with which it goes on, nor are they a retry's.
 	Said string `json:"sd,omitempty"`
 	// Led is who said in the place of By where the work is to be done; zero: they
 	// did so themselves, or nobody had to.
