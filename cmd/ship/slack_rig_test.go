@@ -158,6 +158,17 @@ func (r *slackRig) living(root string) (out []slacktest.Message) {
 	return slices.DeleteFunc(r.ours(root), func(m slacktest.Message) bool { return !lives(m) })
 }
 
+// opened is the message that ship began the channel's only thread of its own
+// with; empty while there is none.
+func (r *slackRig) opened() (root string) {
+	for _, m := range r.slack.Messages(rigChannel) {
+		if m.By == "ship" && m.Thread == "" {
+			root = m.TS
+		}
+	}
+	return root
+}
+
 // ours lists all that ship wrote in a thread.
 func (r *slackRig) ours(root string) (out []slacktest.Message) {
 	for _, m := range r.slack.Thread(rigChannel, root) {
@@ -231,7 +242,7 @@ func (r *slackRig) settled(root string, said int) (last slacktest.Message) {
 func (r *slackRig) checkSlack() {
 	r.t.Helper()
 	seen := map[string]string{}
-	for _, m := range r.slack.Messages(rigChannel) {
+	for _, m := range append(r.slack.Messages(rigChannel), r.slack.Messages("@ada")...) {
 		if m.By != "ship" {
 			continue
 		}

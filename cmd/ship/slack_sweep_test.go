@@ -76,6 +76,34 @@ func slackKilledRun(t *testing.T, n int, want string) {
 	r.stop()
 }
 
+// TestSlackCommandSweep: a slash command opens one thread and leads to one turn,
+// although ship dies while it opens the one or hands the request over to the
+// other, and anywhere with SHIP_TEST_SWEEP=full.
+func TestSlackCommandSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes minutes")
+	}
+	t.Parallel()
+	play := func(t *testing.T, env string) (*slackTold, string) {
+		r := &slackTold{slackRig: newSlackRig(t, slackOptions{})}
+		r.start(env)
+		r.accepted(r.slack.Slash(slacktest.Command{Channel: rigChannel, By: "ada", Text: "turn them"}))
+		r.until("the turn", func() bool { return r.opened() != "" && r.turns() == 1 && r.quiet() })
+		r.settled(r.opened(), 2) // the message that begins the thread is one
+		r.work(t, 1)
+		world := r.world()
+		r.stop()
+		return r, world
+	}
+	trace := filepath.Join(t.TempDir(), "points")
+	clean, want := play(t, "SHIP_TEST_POINTS="+trace)
+	sweep(t, chosen(clean.points(trace), "effect.admit"), func(t *testing.T, n int) {
+		if _, world := play(t, fmt.Sprintf("SHIP_TEST_KILL_AT=%d", n)); world != want {
+			t.Errorf("the world (-clean +killed):\n%s", cmp.Diff(want, world))
+		}
+	})
+}
+
 // TestSlackStorySweep plays a longer conversation: a question that is answered
 // with a button, a reply that steers, one that goes on after the end, and a stop
 // in its middle. It is killed at the question, and anywhere with

@@ -146,15 +146,8 @@ func TestSlackPlaces(t *testing.T) {
 		r := newSlackRig(t, slackOptions{socket: socket})
 		r.start()
 		r.tell(r.slack.Slash(slacktest.Command{Channel: rigChannel, By: "ada", Text: "turn them"}))
-		var root string
-		r.await("the thread of the command", patience, func() bool {
-			for _, m := range r.slack.Messages(rigChannel) {
-				if m.By == "ship" && m.Thread == "" {
-					root = m.TS
-				}
-			}
-			return root != "" && r.turns() == 1 && r.quiet()
-		})
+		r.await("the turn of the command", patience, func() bool { return r.opened() != "" && r.turns() == 1 && r.quiet() })
+		root := r.opened()
 		r.settled(root, 2) // the root is one
 		if w := r.slack.Whispers("ada"); len(w) != 1 || !strings.Contains(w[0].Plain, "thread") {
 			t.Errorf("the command is answered with %+v", w)
