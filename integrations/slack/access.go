@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,9 +65,10 @@ func sameName(sign, given, name string) bool {
 // direct messages, or where our token may not know it.
 func (w *work) channelName(ctx context.Context) (string, error) {
 	return w.app.directory.channels.of(w.thread.team+"/"+w.thread.channel, func() (string, error) {
-		var found *api.Channel
-		err := w.app.call(ctx, Thinking, w.call("conversations.info"), func(ctx context.Context) (err error) {
-			found, err = w.app.client.GetConversationInfoContext(ctx, &api.GetConversationInfoInput{ChannelID: w.thread.channel})
+		const method = "conversations.info"
+		var found answer
+		err := w.app.call(ctx, Thinking, w.call(method), func(ctx context.Context) (err error) {
+			found, err = w.app.ask(ctx, method, url.Values{"channel": {w.thread.channel}})
 			return err
 		})
 		if code(err) == "missing_scope" {
@@ -76,10 +78,10 @@ func (w *work) channelName(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("look up the channel: %w", err)
 		}
-		if found.IsMpIM {
+		if found.Channel.Party {
 			return "", nil
 		}
-		return found.Name, nil
+		return found.Channel.Name, nil
 	})
 }
 

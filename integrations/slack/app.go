@@ -11,6 +11,8 @@ import (
 	"time"
 
 	api "github.com/slack-go/slack"
+
+	"ship/config"
 )
 
 const (
@@ -28,8 +30,10 @@ type app struct {
 	client   *api.Client
 	governor *governor
 	log      *slog.Logger
-	// doer fetches files, with the token.
-	doer *http.Client
+	// url is where the methods are, and doer what reads, with the token: see ask.
+	url   string
+	token config.Secret
+	doer  *http.Client
 	// known is who we are, once that was asked for. It stays the same for as long
 	// as the token does.
 	known atomic.Pointer[identity]
@@ -48,9 +52,11 @@ type identity struct {
 
 func newApp(c Config) *app {
 	doer := &http.Client{Transport: c.Transport, Timeout: callTimeout}
+	at := strings.TrimRight(c.APIURL, "/") + "/"
 	return &app{
-		client: api.New(c.BotToken.Reveal(), api.OptionAPIURL(strings.TrimRight(c.APIURL, "/")+"/"), api.OptionHTTPClient(doer)),
-		doer:   doer, governor: newGovernor(c.Quota), log: c.Logger, directory: newDirectory(time.Now),
+		client: api.New(c.BotToken.Reveal(), api.OptionAPIURL(at), api.OptionHTTPClient(doer)),
+		url:    at, token: c.BotToken, doer: doer,
+		governor: newGovernor(c.Quota), log: c.Logger, directory: newDirectory(time.Now),
 	}
 }
 

@@ -83,7 +83,7 @@ const (
 
 // bring fetches a file, as far as it is text and there is room. What cannot be
 // had is named.
-func (c *courier) bring(ctx context.Context, f api.File) brought {
+func (c *courier) bring(ctx context.Context, f file) brought {
 	f, err := c.known(ctx, f)
 	b := brought{name: bot.Phrase(f.Name, 100), kind: bot.Phrase(f.Mimetype, 60), size: f.Size}
 	switch {
@@ -125,27 +125,29 @@ func (c *courier) read(b brought, content []byte) brought {
 
 // known is a file with all that there is to know of it. Of those of other
 // companies, a message has the id only.
-func (c *courier) known(ctx context.Context, f api.File) (api.File, error) {
-	if f.FileAccess != "check_file_info" || c.trips <= 0 {
+func (c *courier) known(ctx context.Context, f file) (file, error) {
+	if f.Access != "check_file_info" || c.trips <= 0 {
 		return f, nil
 	}
 	c.trips--
-	err := c.app.call(ctx, Thinking, c.call("files.info"), func(ctx context.Context) error {
-		found, _, _, err := c.app.client.GetFileInfoContext(ctx, f.ID, 0, 0)
-		if err == nil {
-			f = *found
-		}
+	const method = "files.info"
+	var found answer
+	err := c.app.call(ctx, Thinking, c.call(method), func(ctx context.Context) (err error) {
+		found, err = c.app.ask(ctx, method, url.Values{"file": {f.ID}})
 		return err
 	})
-	return f, err
+	if err != nil {
+		return f, err
+	}
+	return found.File, nil
 }
 
 // textual are types of text that do not say so.
 var textual = []string{"json", "xml", "yaml", "toml", "javascript", "typescript", "sql", "x-sh", "x-python", "x-ruby", "x-httpd-php", "graphql", "csv", "x-ndjson"}
 
 // readable: a file that Slack has, and that may be text.
-func readable(f api.File) bool {
-	if f.IsExternal || f.Mode != "hosted" && f.Mode != "snippet" || f.URLPrivate == "" {
+func readable(f file) bool {
+	if f.External || f.Mode != "hosted" && f.Mode != "snippet" || f.URL == "" {
 		return false
 	}
 	kind, _, _ := strings.Cut(f.Mimetype, ";")
@@ -162,9 +164,9 @@ func readable(f api.File) bool {
 }
 
 // fetch downloads the beginning of a file, with our token. It may be repeated.
-func (c *courier) fetch(ctx context.Context, f api.File) ([]byte, error) {
+func (c *courier) fetch(ctx context.Context, f file) ([]byte, error) {
 	c.trips--
-	at, err := url.Parse(f.URLPrivate)
+	at, err := url.Parse(f.URL)
 	if err != nil || !c.trusts(at) {
 		return nil, errForeign
 	}
@@ -172,7 +174,7 @@ func (c *courier) fetch(ctx context.Context, f api.File) ([]byte, error) {
 	if err != nil {
 		return nil, errForeign
 	}
-	req.Header.Set("Authorization", "Bearer "+c.settings.BotToken.Reveal())
+	req.Header.Set("Authorization", "Bearer "+c.app.token.Reveal())
 	resp, err := c.doer.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("fetch a file: %w", err)

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	api "github.com/slack-go/slack"
-
 	"ship/config"
 	"ship/integrations/slack/slacktest"
 )
@@ -92,11 +90,11 @@ func TestTokenStays(t *testing.T) {
 			t.Errorf("%q: %v, %v", at, !want, err)
 		}
 	}
-	f := api.File{ID: "F1", Name: "a.txt", Mimetype: "text/plain", Mode: "hosted", URLPrivate: elsewhere.URL + "/a.txt"}
+	f := file{ID: "F1", Name: "a.txt", Mimetype: "text/plain", Mode: "hosted", URL: elsewhere.URL + "/a.txt"}
 	if b := c.bring(t.Context(), f); b.why != whyFailed {
 		t.Errorf("%+v", b)
 	}
-	f.URLPrivate = base + "/files-pri/F1/a.txt"
+	f.URL = base + "/files-pri/F1/a.txt"
 	d.Inject(slacktest.Fault{On: "file", Status: http.StatusFound, Header: http.Header{"Location": {elsewhere.URL}}})
 	if b := c.bring(t.Context(), f); b.why != whyFailed {
 		t.Errorf("led away: %+v", b)
@@ -114,7 +112,7 @@ func TestSignInPage(t *testing.T) {
 	d.Post(slacktest.Said{Channel: "eng", By: "ada", Text: "x", Files: []string{id}})
 	c := workOf(d).newCourier()
 	for _, mime := range []string{"text/html", "text/plain"} {
-		b := c.bring(t.Context(), api.File{ID: id, Name: "a.html", Mimetype: mime, Mode: "hosted", URLPrivate: d.URL + "/files-pri/" + id + "/a.html"})
+		b := c.bring(t.Context(), file{ID: id, Name: "a.html", Mimetype: mime, Mode: "hosted", URL: d.URL + "/files-pri/" + id + "/a.html"})
 		if b.why != whyFailed || b.text != "" {
 			t.Errorf("%s: %+v", mime, b)
 		}
@@ -126,16 +124,16 @@ func TestSignInPage(t *testing.T) {
 
 func TestReadable(t *testing.T) {
 	t.Parallel()
-	file := func(mime, mode string) api.File { return api.File{Mimetype: mime, Mode: mode, URLPrivate: "https://x"} }
+	of := func(mime, mode string) file { return file{Mimetype: mime, Mode: mode, URL: "https://x"} }
 	for i, tt := range []struct {
-		f    api.File
+		f    file
 		want bool
 	}{
-		{file("text/plain", "hosted"), true}, {file("text/x-go; charset=utf-8", "hosted"), true}, {file("application/json", "hosted"), true},
-		{file("application/ld+json", "hosted"), true}, {file("", "snippet"), true}, {file("application/pdf", "hosted"), false},
-		{file("image/svg+xml", "hosted"), false}, {file("text/plain", "external"), false}, {file("text/plain", "tombstone"), false},
-		{file("text/plain", "hidden_by_limit"), false}, {api.File{Mimetype: "text/plain", Mode: "hosted"}, false},
-		{api.File{Mimetype: "text/plain", Mode: "hosted", URLPrivate: "https://x", IsExternal: true}, false},
+		{of("text/plain", "hosted"), true}, {of("text/x-go; charset=utf-8", "hosted"), true}, {of("application/json", "hosted"), true},
+		{of("application/ld+json", "hosted"), true}, {of("", "snippet"), true}, {of("application/pdf", "hosted"), false},
+		{of("image/svg+xml", "hosted"), false}, {of("text/plain", "external"), false}, {of("text/plain", "tombstone"), false},
+		{of("text/plain", "hidden_by_limit"), false}, {file{Mimetype: "text/plain", Mode: "hosted"}, false},
+		{file{Mimetype: "text/plain", Mode: "hosted", URL: "https://x", External: true}, false},
 	} {
 		if got := readable(tt.f); got != tt.want {
 			t.Error(fmt.Sprint(i), got)

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	api "github.com/slack-go/slack"
-
 	"ship/config"
 	"ship/integrations/slack/slacktest"
 	"ship/session"
@@ -460,15 +458,15 @@ func TestReplies(t *testing.T) {
 	}
 	w.thread.root = commandOf("1.2.x")
 	got, err := w.replies(t.Context(), Thinking, stamps[0], 100)
-	if err != nil || len(got) != 4 || got[0].Timestamp != stamps[0] || !slices.IsSorted(stampsOf(got)) {
+	if err != nil || len(got) != 4 || got[0].TS != stamps[0] || !slices.IsSorted(stampsOf(got)) {
 		t.Errorf("in the channel: %q, %v", stampsOf(got), err)
 	}
 }
 
-func stampsOf(messages []api.Message) []string {
+func stampsOf(messages []message) []string {
 	var out []string
 	for _, m := range messages {
-		out = append(out, m.Timestamp)
+		out = append(out, m.TS)
 	}
 	return out
 }
@@ -500,28 +498,27 @@ func TestOursOnly(t *testing.T) {
 	t.Parallel()
 	self := identity{user: "U1", bot: "B1"}
 	for _, tt := range []struct {
-		m    api.Msg
+		m    message
 		want bool
 	}{
-		{api.Msg{User: "U1"}, true}, {api.Msg{BotID: "B1"}, true}, {api.Msg{User: "U1", BotID: "B2"}, true},
-		{api.Msg{User: "U2", BotID: "B2"}, false}, {api.Msg{}, false},
+		{message{User: "U1"}, true}, {message{Bot: "B1"}, true}, {message{User: "U1", Bot: "B2"}, true},
+		{message{User: "U2", Bot: "B2"}, false}, {message{}, false},
 	} {
-		if got := self.wrote(api.Message{Msg: tt.m}); got != tt.want {
+		if got := self.wrote(tt.m); got != tt.want {
 			t.Errorf("%+v: %v", tt.m, got)
 		}
 	}
-	if (identity{}).wrote(api.Message{}) {
+	if (identity{}).wrote(message{}) {
 		t.Error("nobody wrote nothing")
 	}
-	for want, m := range map[string]api.SlackMetadata{
-		"a": metadata("a"), "": {EventType: "other", EventPayload: map[string]any{"outbox_id": "a"}},
+	for of, want := range map[string]string{
+		`{"event_type":"ship_report","event_payload":{"outbox_id":"a"}}`: "a", `{"event_type":"other","event_payload":{"outbox_id":"a"}}`: "",
+		`{"event_type":"ship_report","event_payload":{"outbox_id":3}}`: "", `{"event_type":"ship_report","event_payload":[]}`: "", `"x"`: "",
 	} {
-		if got := outboxID(api.Message{Msg: api.Msg{Metadata: m}}); got != want {
-			t.Errorf("%q, want %q", got, want)
+		m, err := decode[message]([]byte(`{"metadata":` + of + `}`))
+		if got := m.outboxID(); err != nil || got != want {
+			t.Errorf("%s: %q, %v", of, got, err)
 		}
-	}
-	if got := outboxID(api.Message{Msg: api.Msg{Metadata: api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{"outbox_id": 3}}}}); got != "" {
-		t.Errorf("got %q", got)
 	}
 	if got := tsOf(time.Time{}); got != "" {
 		t.Errorf("got %q", got)

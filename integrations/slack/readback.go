@@ -2,13 +2,11 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
-
-	api "github.com/slack-go/slack"
 )
 
 // pageSize is how many things are asked for at once. Slack recommends no more.
@@ -64,31 +62,32 @@ func unlisted(id string) room {
 }
 
 func (l *look) list(ctx context.Context, types, kind string) error {
-	params := api.GetConversationsForUserParameters{Types: []string{types}, ExcludeArchived: true, Limit: pageSize}
+	const method = "users.conversations"
+	form := url.Values{"types": {types}, "exclude_archived": {"true"}, "limit": {strconv.Itoa(pageSize)}}
 	for {
-		var got []api.Channel
-		err := l.insist(ctx, call{team: l.self.team, method: "users.conversations"}, func(ctx context.Context) (err error) {
-			got, params.Cursor, err = l.app.client.GetConversationsForUserContext(ctx, &params)
+		var got answer
+		err := l.turn(ctx, method, func(ctx context.Context) (err error) {
+			got, err = l.app.ask(ctx, method, form)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, c := range got {
+		for _, c := range got.Channels {
 			if validID.MatchString(c.ID) {
-				l.rooms[c.ID] = room{c.ID, kind, c.IsExtShared}
+				l.rooms[c.ID] = room{c.ID, kind, c.Shared}
 			}
 		}
-		if params.Cursor == "" {
+		if got.More.Cursor == "" {
 			return nil
 		}
+		form.Set("cursor", got.More.Cursor)
 	}
 }
 
 // lacking: the token has not the scope for that.
 func lacking(err error) bool {
-	var refused api.SlackErrorResponse
-	return errors.As(err, &refused) && refused.Err == "missing_scope"
+	return code(err) == "missing_scope"
 }
 
 // close leaves a kind of channels out, and says so once.
@@ -113,9 +112,9 @@ func (l *look) channel(ctx context.Context, p room) error {
 	}
 	upTo := from
 	for _, m := range slices.Backward(messages) { // the newest come first
-		at := moment(m.Timestamp)
+		at := moment(m.TS)
 		l.note(p, m)
-		if isReply(m) || !at.After(from) {
+		if m.isReply() || !at.After(from) {
 			continue
 		}
 		if err := l.take(ctx, p, m, time.Time{}); err != nil {
@@ -129,37 +128,28 @@ func (l *look) channel(ctx context.Context, p room) error {
 
 // history is what was said in a channel since a moment, and before that what
 // comes on the same page: threads go on under old messages.
-func (l *look) history(ctx context.Context, p room, from time.Time) ([]api.Message, error) {
-	params := api.GetConversationHistoryParameters{
-		ChannelID: p.id, Oldest: stamp(l.began.Add(-recoverable)), Inclusive: true, Limit: pageSize,
-	}
-	var all []api.Message
+func (l *look) history(ctx context.Context, p room, from time.Time) ([]message, error) {
+	s := &stretch{channel: p.id, oldest: stamp(l.began.Add(-recoverable)), size: pageSize}
+	var all []message
 	for {
-		var got *api.GetConversationHistoryResponse
-		err := l.insist(ctx, call{team: l.self.team, method: "conversations.history"}, func(ctx context.Context) (err error) {
-			got, err = l.app.client.GetConversationHistoryContext(ctx, &params)
-			return err
-		})
+		got, err := l.app.next(ctx, s, l.turn)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, got.Messages...)
-		params.Cursor = got.ResponseMetaData.NextCursor
-		reached := len(got.Messages) > 0 && moment(got.Messages[len(got.Messages)-1].Timestamp).Before(from)
-		if reached || params.Cursor == "" {
+		all = append(all, got...)
+		reached := len(got) > 0 && moment(got[len(got)-1].TS).Before(from)
+		if reached || s.cursor == "" {
 			return all, nil
 		}
 	}
 }
 
-func isReply(m api.Message) bool { return m.ThreadTimestamp != "" && m.ThreadTimestamp != m.Timestamp }
-
 // note notes the thread of a message, and whether somebody wrote there. A reply
 // is in a channel if it was shown to all.
-func (l *look) note(p room, m api.Message) {
-	t, wrote := thread{l.self.team, p.id, m.Timestamp}, moment(m.LatestReply)
-	if isReply(m) {
-		t.root, wrote = m.ThreadTimestamp, moment(m.Timestamp)
+func (l *look) note(p room, m message) {
+	t, wrote := thread{l.self.team, p.id, m.TS}, moment(m.LatestReply)
+	if m.isReply() {
+		t.root, wrote = m.Thread, moment(m.TS)
 	}
 	if !t.valid() {
 		return
@@ -179,27 +169,21 @@ func (l *look) reread(ctx context.Context, t talk) error {
 	}
 	from := l.from(key)
 	upTo := from
-	params := api.GetConversationRepliesParameters{
-		ChannelID: p.id, Timestamp: t.thread.root, Oldest: stamp(from), Inclusive: true, Limit: pageSize,
-	}
+	s := &stretch{channel: p.id, root: t.thread.root, oldest: stamp(from), size: pageSize}
 	for {
-		var got []api.Message
-		err := l.insist(ctx, call{team: l.self.team, method: "conversations.replies"}, func(ctx context.Context) (err error) {
-			got, _, params.Cursor, err = l.app.client.GetConversationRepliesContext(ctx, &params)
-			return err
-		})
+		got, err := l.app.next(ctx, s, l.turn)
 		if err != nil {
 			return fmt.Errorf("read thread %s: %w", key, err)
 		}
 		for _, m := range got {
-			if at := moment(m.Timestamp); at.After(from) {
+			if at := moment(m.TS); at.After(from) {
 				if err := l.take(ctx, p, m, heard); err != nil {
 					return err
 				}
 				upTo = later(upTo, at)
 			}
 		}
-		if params.Cursor == "" {
+		if s.cursor == "" {
 			l.saw(key, later(upTo, t.wrote))
 			return nil
 		}

@@ -156,14 +156,17 @@ func (l *look) all(ctx context.Context) error {
 	return l.mark(ctx)
 }
 
-// pass passes over what Slack refuses for one place only. When it cannot be
-// reached, or wants nothing of us, the rest would not do better.
+// pass passes over what Slack refuses for one place only, or what was not
+// understood of that. When it cannot be reached, or wants nothing of us, the rest
+// would not do better.
 func (l *look) pass(ctx context.Context, err error) error {
 	var refused api.SlackErrorResponse
 	switch {
+	case errors.Is(err, errAnswer), errors.Is(err, errLength):
 	case err == nil, !errors.As(err, &refused), unwanted(err):
 		return err
-	case context.Cause(ctx) != nil:
+	}
+	if context.Cause(ctx) != nil {
 		return context.Cause(ctx)
 	}
 	switch refused.Err {
@@ -213,7 +216,7 @@ func (l *look) from(key string) time.Time {
 func (l *look) saw(key string, upTo time.Time) { l.seen.Add(key, sight{upTo, l.began}) }
 
 // take takes one message, if it is for us and was not taken before.
-func (l *look) take(ctx context.Context, p room, m api.Message, heard time.Time) error {
+func (l *look) take(ctx context.Context, p room, m message, heard time.Time) error {
 	a, ignored, err := said(l.event(p, m), l.open)
 	if err != nil || ignored != "" || moot(a, heard) || l.acknowledged(m) {
 		return nil // an event of it would lead to nothing either
@@ -231,20 +234,23 @@ func (l *look) take(ctx context.Context, p room, m api.Message, heard time.Time)
 // acknowledged: we reacted to it, so it was taken. Its keys say so as well, unless
 // Redis was emptied or is another now: then nobody wants the requests of three
 // days again.
-func (l *look) acknowledged(m api.Message) bool {
-	return slices.ContainsFunc(m.Reactions, func(r api.ItemReaction) bool {
-		return r.Name == eyes && slices.Contains(r.Users, l.self.user)
-	}) || slices.Contains(m.ReplyUsers, l.self.user)
+func (l *look) acknowledged(m message) bool {
+	for _, r := range m.Reactions {
+		if r.Name == eyes && slices.Contains(r.Users, l.self.user) {
+			return true
+		}
+	}
+	return slices.Contains(m.ReplyUsers, l.self.user)
 }
 
 // event is what Slack would have told of a message.
-func (l *look) event(p room, m api.Message) envelope {
+func (l *look) event(p room, m message) envelope {
 	return envelope{
 		Type: typeEvent, Team: l.self.team, Enterprise: l.self.enterprise, Shared: p.shared,
 		Authorizations: []authorization{{Team: l.self.team, User: l.self.user, Bot: true}},
 		Event: event{
-			Type: eventMessage, Subtype: m.SubType, Channel: p.id, ChannelType: p.kind, TS: m.Timestamp, Thread: m.ThreadTimestamp,
-			EventTS: m.Timestamp, User: m.User, Text: m.Text, Team: m.Team, Bot: m.BotID, Hidden: m.Hidden,
+			Type: eventMessage, Subtype: m.Subtype, Channel: p.id, ChannelType: p.kind, TS: m.TS, Thread: m.Thread, EventTS: m.TS,
+			User: m.User, UserTeam: m.UserTeam, Team: m.Team, Bot: m.Bot, App: m.App, Hidden: m.Hidden, Edited: m.Edited, Text: m.Text,
 		},
 	}
 }
@@ -257,10 +263,10 @@ func moot(a act, heard time.Time) bool {
 	return !a.at.After(heard) && (a.known || !work)
 }
 
-// insist makes a request when its turn has come, however long that takes.
-func (l *look) insist(ctx context.Context, c call, request func(context.Context) error) error {
+// turn makes a request when its turn has come, however long that takes.
+func (l *look) turn(ctx context.Context, method string, request func(context.Context) error) error {
 	for {
-		err := l.app.call(ctx, Moving, c, request)
+		err := l.app.call(ctx, Moving, call{team: l.self.team, method: method}, request)
 		var early *notYet
 		if !errors.As(err, &early) {
 			return err

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	api "github.com/slack-go/slack"
 )
 
 const (
@@ -26,65 +24,37 @@ const (
 // of ours: the one that it began with, and most in all of those since oldest,
 // or from the first on if that is empty. Where the thread is yet to begin, they
 // are what the channel has.
-func (w *work) replies(ctx context.Context, p Priority, oldest string, most int) ([]api.Message, error) {
-	var all []api.Message
+func (w *work) replies(ctx context.Context, p Priority, oldest string, most int) ([]message, error) {
+	var all []message
 	seen := map[string]bool{}
-	cursor := ""
+	s := &stretch{channel: w.thread.channel, oldest: oldest, size: min(maxPage, most)}
+	if !w.thread.pending() {
+		s.root = w.thread.root
+	}
 	for range maxPages {
-		page, next, err := w.page(ctx, p, pageOf{cursor, oldest, min(maxPage, most)})
+		page, err := w.app.next(ctx, s, w.turn(p))
 		if err != nil {
 			return nil, fmt.Errorf("read the thread: %w", err)
 		}
 		for _, m := range page { // each begins with the root
-			if !seen[m.Timestamp] {
-				seen[m.Timestamp] = true
+			if !seen[m.TS] {
+				seen[m.TS] = true
 				all = append(all, m)
 			}
 		}
-		if next == "" || next == cursor || len(all) >= most {
+		if s.cursor == "" || len(all) >= most {
 			break
 		}
-		cursor = next
 	}
-	slices.SortFunc(all, func(a, b api.Message) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	slices.SortFunc(all, func(a, b message) int { return cmp.Compare(a.TS, b.TS) })
 	return all[:min(len(all), most)], nil
 }
 
-// pageOf is which part of a thread to read.
-type pageOf struct {
-	cursor, oldest string
-	size           int
-}
-
-// page reads a part of the thread, or of the channel where there is none yet.
-// Slack leaves the metadata out unless it is asked for it.
-func (w *work) page(ctx context.Context, p Priority, of pageOf) (messages []api.Message, next string, err error) {
-	if w.thread.pending() {
-		return w.pageOfChannel(ctx, p, of)
+// turn is for requests of this priority.
+func (w *work) turn(p Priority) turn {
+	return func(ctx context.Context, method string, request func(context.Context) error) error {
+		return w.app.call(ctx, p, w.call(method), request)
 	}
-	err = w.app.call(ctx, p, w.call("conversations.replies"), func(ctx context.Context) (err error) {
-		messages, _, next, err = w.app.client.GetConversationRepliesContext(ctx, &api.GetConversationRepliesParameters{
-			ChannelID: w.thread.channel, Timestamp: w.thread.root, Cursor: of.cursor, Oldest: of.oldest, Limit: of.size,
-			Inclusive: true, IncludeAllMetadata: true,
-		})
-		return err
-	})
-	return messages, next, err
-}
-
-func (w *work) pageOfChannel(ctx context.Context, p Priority, of pageOf) (messages []api.Message, next string, err error) {
-	err = w.app.call(ctx, p, w.call("conversations.history"), func(ctx context.Context) error {
-		r, err := w.app.client.GetConversationHistoryContext(ctx, &api.GetConversationHistoryParameters{
-			ChannelID: w.thread.channel, Cursor: of.cursor, Oldest: of.oldest, Limit: of.size,
-			Inclusive: true, IncludeAllMetadata: true,
-		})
-		if err != nil {
-			return err
-		}
-		messages, next = r.Messages, r.ResponseMetaData.NextCursor
-		return nil
-	})
-	return messages, next, err
 }
 
 // posted are the messages of ours that are there since the effect was decided,
@@ -93,8 +63,8 @@ func (w *work) posted(ctx context.Context, p Priority) (map[string]string, error
 	found, err := w.ours(ctx, p)
 	there := map[string]string{}
 	for _, m := range found {
-		if id := outboxID(m); there[id] == "" {
-			there[id] = m.Timestamp
+		if id := m.outboxID(); there[id] == "" {
+			there[id] = m.TS
 		}
 	}
 	return there, err
@@ -102,27 +72,18 @@ func (w *work) posted(ctx context.Context, p Priority) (map[string]string, error
 
 // ours are the messages that we posted under an id since the effect was decided,
 // the oldest first.
-func (w *work) ours(ctx context.Context, p Priority) ([]api.Message, error) {
+func (w *work) ours(ctx context.Context, p Priority) ([]message, error) {
 	self, err := w.app.self(ctx)
 	if err != nil {
 		return nil, err
 	}
 	all, err := w.replies(ctx, p, tsOf(w.effect.Since.Add(-lookBack)), maxLook)
-	return slices.DeleteFunc(all, func(m api.Message) bool { return outboxID(m) == "" || !self.wrote(m) }), err
+	return slices.DeleteFunc(all, func(m message) bool { return m.outboxID() == "" || !self.wrote(m) }), err
 }
 
-// wrote: others can put into the metadata of theirs whatever they like.
-func (i identity) wrote(m api.Message) bool {
-	return m.User != "" && m.User == i.user || m.BotID != "" && m.BotID == i.bot
-}
-
-// outboxID is the id under which a message was decided; empty: none.
-func outboxID(m api.Message) string {
-	if m.Metadata.EventType != eventType {
-		return ""
-	}
-	id, _ := m.Metadata.EventPayload["outbox_id"].(string)
-	return id
+// wrote: a message is ours.
+func (i identity) wrote(m message) bool {
+	return m.User != "" && m.User == i.user || m.Bot != "" && m.Bot == i.bot
 }
 
 // tsOf is a moment as Slack has it; empty: before there was Slack.

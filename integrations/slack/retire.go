@@ -52,14 +52,14 @@ func choosable(b api.Block) []string {
 // retire takes off a message of ours what can be pressed there, but for links,
 // and says below in Slack's notation what was chosen, unless that is empty, with
 // what may follow upon that.
-// Performed twice, or on a message that is not there any more, it changes
-// nothing.
+// Performed twice, or on a message that is not there any more or that has
+// become something else, it changes nothing.
 func (w *work) retire(ctx context.Context, ts, chosen string, next ...api.Block) error {
-	m, err := w.message(ctx, ts)
+	m, all, err := w.message(ctx, ts)
 	if err != nil || m == nil {
 		return err
 	}
-	blocks, pressable := unpressable(m.Blocks.BlockSet)
+	blocks, pressable := unpressable(all)
 	if !pressable {
 		return nil
 	}
@@ -72,24 +72,24 @@ func (w *work) retire(ctx context.Context, ts, chosen string, next ...api.Block)
 // withdraw takes the block of a name off a message of ours. Performed twice, or
 // on a message that is not there any more, it changes nothing.
 func (w *work) withdraw(ctx context.Context, ts, name string) error {
-	m, err := w.message(ctx, ts)
+	m, all, err := w.message(ctx, ts)
 	if err != nil || m == nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(m.Blocks.BlockSet), func(b api.Block) bool {
+	left := slices.DeleteFunc(slices.Clone(all), func(b api.Block) bool {
 		row, ok := b.(*api.ActionBlock)
 		return ok && nameOf(row.BlockID) == name
 	})
-	if len(left) == len(m.Blocks.BlockSet) {
+	if len(left) == len(all) {
 		return nil
 	}
 	return w.reblock(ctx, m, left)
 }
 
 // reblock gives a message of ours other blocks, if that can be changed.
-func (w *work) reblock(ctx context.Context, m *api.Message, blocks []api.Block) error {
+func (w *work) reblock(ctx context.Context, m *message, blocks []api.Block) error {
 	// What Slack made of the text may be longer than what it takes.
-	err := w.update(ctx, Thinking, m.Timestamp, post{text: shortened(m.Text, maxCaption), blocks: blocks})
+	err := w.update(ctx, Thinking, m.TS, post{text: shortened(m.Text, maxCaption), blocks: blocks})
 	if fixed(err) {
 		return nil
 	}
@@ -101,23 +101,27 @@ func fixed(err error) bool {
 	return code(err) == "message_not_found" || slices.Contains(unchangeable, code(err))
 }
 
-// message reads a message of ours in the thread; nil: it is not there, or
-// another's.
-func (w *work) message(ctx context.Context, ts string) (*api.Message, error) {
+// message reads a message of ours in the thread with its blocks; nil: it is not
+// there, or another's, or Slack made of it what we did not send.
+func (w *work) message(ctx context.Context, ts string) (*message, []api.Block, error) {
 	self, err := w.app.self(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, err := w.replies(ctx, Thinking, ts, 2) // the root and this one
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, m := range found {
-		if m.Timestamp == ts && self.wrote(m) {
-			return &m, nil
-		}
+	i := slices.IndexFunc(found, func(m message) bool { return m.TS == ts && self.wrote(m) })
+	if i < 0 {
+		return nil, nil, nil
 	}
-	return nil, nil
+	blocks, err := found[i].blocks()
+	if err != nil {
+		w.app.log.WarnContext(ctx, "a message of ours in slack was not understood, so its buttons stay", "session", string(w.job.State.ID), "message", ts, "err", err)
+		return nil, nil, nil
+	}
+	return &found[i], blocks, nil
 }
 
 // unpressable are blocks without what can be pressed, but for links and for what
@@ -201,11 +205,14 @@ func (w *work) retireQuestions(ctx context.Context, since string) error {
 		return err
 	}
 	for _, m := range found {
-		name := questionIn(m.Blocks.BlockSet)
-		if name == "" || !self.wrote(m) {
+		name := ""
+		if self.wrote(m) {
+			name = questionIn(m)
+		}
+		if name == "" {
 			continue
 		}
-		if err := w.retire(ctx, m.Timestamp, w.inWords(name, *asked), w.rememberOffer(name, asked)...); err != nil {
+		if err := w.retire(ctx, m.TS, w.inWords(name, *asked), w.rememberOffer(name, asked)...); err != nil {
 			return err
 		}
 	}
@@ -229,9 +236,10 @@ func (w *work) spoken() *session.Request {
 	return &turn.Requests[i]
 }
 
-// questionIn is the name of the block in which something can be chosen; empty:
-// there is none.
-func questionIn(blocks []api.Block) string {
+// questionIn is the name of the block of a message of ours in which something
+// can be chosen; empty: there is none.
+func questionIn(m message) string {
+	blocks, _ := m.blocks() // or there are none that could be taken off
 	for _, b := range blocks {
 		if row, ok := b.(*api.ActionBlock); ok && len(choosable(b)) > 0 {
 			return nameOf(row.BlockID)

@@ -17,15 +17,15 @@ func (w *work) sweep(ctx context.Context) error {
 	keep := map[string]string{}
 	living := parseShown(w.voice().Ref).ts
 	for _, m := range found {
-		if id := outboxID(m); keep[id] == "" || m.Timestamp == living {
-			keep[id] = m.Timestamp
+		if id := m.outboxID(); keep[id] == "" || m.TS == living {
+			keep[id] = m.TS
 		}
 	}
 	for _, m := range found {
-		if m.Timestamp == keep[outboxID(m)] {
+		if m.TS == keep[m.outboxID()] {
 			continue
 		}
-		if err := w.remove(ctx, Thinking, m.Timestamp); err != nil {
+		if err := w.remove(ctx, Thinking, m.TS); err != nil {
 			return fmt.Errorf("take back what was posted twice: %w", err)
 		}
 	}

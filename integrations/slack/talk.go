@@ -3,15 +3,10 @@ package slack
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"strings"
 	"time"
-
-	api "github.com/slack-go/slack"
 
 	"ship/bot"
 	"ship/session"
@@ -35,7 +30,7 @@ const (
 
 // utterance is a message that somebody else than us wrote.
 type utterance struct {
-	api.Message
+	message
 	at time.Time
 	// words are what it says, to us if it is for us.
 	words string
@@ -97,10 +92,6 @@ func (i identity) permalink(t thread) string {
 // first, without ours.
 func (w *work) lines(ctx context.Context, r session.Request, self identity) ([]utterance, error) {
 	messages, err := w.replies(ctx, Thinking, "", maxLook)
-	if garbled(err) {
-		w.app.log.WarnContext(ctx, "a thread in slack was not understood, so it is not read along", "session", string(w.job.State.ID), "err", err)
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +103,11 @@ func (w *work) lines(ctx context.Context, r session.Request, self identity) ([]u
 	shortcut, waited := at.kind == refShortcut, w.job.State.Turns == 0
 	var all []utterance
 	for _, m := range messages {
-		l := utterance{Message: m, at: moment(m.Timestamp), words: plain(addressed(m.Text, self.user))}
+		l := utterance{message: m, at: moment(m.TS), words: plain(addressed(m.Text, self.user))}
 		if l.at.After(r.At) || self.wrote(m) || !uttered(m) {
 			continue
 		}
-		mine, at := m.User != "" && m.User == user, m.Timestamp == at.ts
+		mine, at := m.User != "" && m.User == user, m.TS == at.ts
 		l.heard = w.addresses(m, self)
 		l.own = at && (!shortcut || mine) || waited && mine && l.heard && repeats(r.Text, l.words)
 		l.pointed = at && shortcut && !mine
@@ -125,39 +116,19 @@ func (w *work) lines(ctx context.Context, r session.Request, self identity) ([]u
 	return all, nil
 }
 
-// garbled: Slack answered what the library does not decode, such as a message of
-// another app's that has something new in it. That stays so.
-func garbled(err error) bool {
-	for _, known := range []bool{
-		err == nil, code(err) != "", is[*notYet](err), is[*api.RateLimitedError](err), is[api.StatusCodeError](err),
-		is[*session.Problem](err), is[net.Error](err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled),
-	} {
-		if known {
-			return false
-		}
-	}
-	return true
-}
-
-// is tells whether an error is, or wraps, one of a kind.
-func is[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
 // uttered: somebody or some program said it; it is not Slack's own notice of who
 // joined, and the like.
-func uttered(m api.Message) bool {
-	return m.SubType == "bot_message" || m.SubType == "me_message" || spoken(m.SubType)
+func uttered(m message) bool {
+	return m.Subtype == "bot_message" || m.Subtype == "me_message" || spoken(m.Subtype)
 }
 
 // addresses: a message was for us, and so a request.
-func (w *work) addresses(m api.Message, self identity) bool {
-	if m.BotID != "" {
+func (w *work) addresses(m message, self identity) bool {
+	if m.Bot != "" {
 		return false
 	}
 	direct := strings.HasPrefix(w.thread.channel, "D")
-	return direct || mentions(m.Text, self.user) || w.settings.OpenThreads() && m.ThreadTimestamp != m.Timestamp && toAll(m.Text)
+	return direct || mentions(m.Text, self.user) || w.settings.OpenThreads() && m.isReply() && toAll(m.Text)
 }
 
 // repeats: an instruction has words that were said in a message. One that waited
@@ -226,7 +197,7 @@ func (t *teller) remarks(lines []utterance) []bot.Remark {
 // an instruction, and are not repeated here.
 func (t *teller) remarksOf(l utterance) []bot.Remark {
 	var all []bot.Remark
-	who := t.author(l.Message)
+	who := t.author(l.message)
 	if !l.own && strings.TrimSpace(l.words) != "" {
 		head := "Message by " + who + ":"
 		if l.pointed {
@@ -234,20 +205,16 @@ func (t *teller) remarksOf(l utterance) []bot.Remark {
 		}
 		all = append(all, bot.Remark{Head: head, Text: bot.Prefix(l.words, maxRemark)})
 	}
-	for _, f := range forwarded(l.Message) {
+	for _, f := range forwarded(l.message) {
 		all = append(all, bot.Remark{Head: f.head(who), Text: bot.Prefix(f.text, maxRemark)})
 	}
 	return all
 }
 
 // author is who wrote a message, by a name that can be shown.
-func (t *teller) author(m api.Message) string {
-	if m.BotID != "" {
-		name := m.Username
-		if m.BotProfile != nil {
-			name = cmp.Or(name, m.BotProfile.Name)
-		}
-		return "the bot " + cmp.Or(bot.PlainName(name), "of another app")
+func (t *teller) author(m message) string {
+	if m.Bot != "" {
+		return "the bot " + cmp.Or(bot.PlainName(m.Username), bot.PlainName(m.Profile.Name), "of another app")
 	}
 	if name, ok := t.names[m.User]; ok || len(t.names) >= maxNames || !validID.MatchString(m.User) {
 		return cmp.Or(name, somebody)
@@ -269,7 +236,7 @@ func (t *teller) files(lines []utterance) string {
 			files = append(files, a.Files...)
 		}
 		for _, f := range files {
-			b.WriteString(t.courier.bring(t.ctx, f).remark(t.author(l.Message)).String())
+			b.WriteString(t.courier.bring(t.ctx, f).remark(t.author(l.message)).String())
 		}
 	}
 	return b.String()
@@ -294,11 +261,11 @@ func (f forward) head(by string) string {
 
 // forwarded lists what is attached to a message that is no file. What people
 // link to is shown as well, but that is in the words.
-func forwarded(m api.Message) []forward {
+func forwarded(m message) []forward {
 	var all []forward
 	for _, a := range m.Attachments {
-		shared := a.IsShare || a.IsMsgUnfurl
-		if !shared && m.BotID == "" {
+		shared := a.Share || a.Unfurl
+		if !shared && m.Bot == "" {
 			continue
 		}
 		text := a.Text

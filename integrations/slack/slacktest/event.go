@@ -1,6 +1,7 @@
 package slacktest
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,10 @@ type Said struct {
 	Broadcast bool
 	// Files by their ids, from Upload.
 	Files []string
+	// Raw are fields of the message as Slack passes them on, in JSON: such as
+	// blocks that another app sent, and that no library may know. People see the
+	// text. Empty: none.
+	Raw string
 }
 
 // Post has somebody write a message. It returns its timestamp and what Slack
@@ -42,9 +47,22 @@ func (s *Server) Post(x Said) (ts string, ds []Delivery) {
 	text, blocks := s.typed(x.Text)
 	m := s.say(c, &message{
 		author: by, content: content{text: text, blocks: blocks}, thread: x.Thread, broadcast: x.Broadcast, clientID: uuid(),
+		raw: fields(x.Raw),
 	})
 	s.share(m, x.Files)
 	return m.ts, s.announce(m, s.renderMessage(m, true))
+}
+
+// fields are those of an object in JSON, if there is one.
+func fields(raw string) object {
+	var o object
+	if raw == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(raw), &o); err != nil {
+		panic("slacktest: no fields of a message: " + err.Error())
+	}
+	return o
 }
 
 // share attaches files to a message.
@@ -77,9 +95,6 @@ func (s *Server) announce(m *message, o object) []Delivery {
 		return nil
 	}
 	o["channel"], o["event_ts"] = c.id, m.ts
-	if m.author.team != s.teamID {
-		o["user_team"], o["source_team"] = m.author.team, m.author.team
-	}
 	var ds []Delivery
 	if s.mentioned(m) && s.has("app_mentions:read") {
 		mention := clone(o)

@@ -1,6 +1,7 @@
 package slacktest
 
 import (
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +12,9 @@ import (
 // renderMessage is a message as programs get it.
 func (s *Server) renderMessage(m *message, metadata bool) object {
 	o := object{"type": "message", "user": m.author.id, "ts": m.ts, "text": kept(m.text), "team": m.author.team}
+	if m.author.team != s.teamID {
+		o["user_team"], o["source_team"] = m.author.team, m.author.team
+	}
 	s.authorship(o, m)
 	if len(m.blocks) > 0 {
 		o["blocks"] = m.blocks
@@ -32,6 +36,7 @@ func (s *Server) renderMessage(m *message, metadata bool) object {
 		}
 		o["reactions"] = all
 	}
+	maps.Copy(o, m.raw)
 	return o
 }
 

@@ -88,6 +88,8 @@ type message struct {
 	updates int
 	// tomb: it was deleted, and its replies are still there. gone: no trace.
 	tomb, gone bool
+	// raw fields that another app gave it: see Said.Raw.
+	raw object
 	// state of what each person chose in it.
 	state map[*user]values
 }
