@@ -102,11 +102,25 @@ func (a *api) connect(ctx context.Context, id string, timeout time.Duration) (ma
 
 func (a *api) get(ctx context.Context, id string) (machine, error) {
 	var m machine
-	err := a.call(ctx, http.MethodGet, "/sandboxes/"+id, nil, &m)
+	header, err := a.send(ctx, http.MethodGet, "/sandboxes/"+id, nil, &m)
+	m.byOurClock(header)
 	return m, err
 }
 
-// refreshes extends, and never shortens; it takes from minRefresh to maxRefresh.
+// byOurClock turns E2B's times into ours, as far as the two clocks differ by
+// more than an answer takes and its header can tell.
+func (m *machine) byOurClock(header http.Header) {
+	const noise = 5 * time.Second
+	theirs, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return
+	}
+	if ahead := time.Until(theirs); ahead.Abs() > noise {
+		m.Started, m.Ends = m.Started.Add(-ahead), m.Ends.Add(-ahead)
+	}
+}
+
+// refresh extends, and never shortens; it takes from minRefresh to maxRefresh.
 func (a *api) refresh(ctx context.Context, id string, duration time.Duration) error {
 	return a.call(ctx, http.MethodPost, "/sandboxes/"+id+"/refreshes", map[string]int64{"duration": seconds(duration)}, nil)
 }
@@ -148,6 +162,9 @@ func (a *api) list(ctx context.Context, labels map[string]string) ([]machine, er
 		header, err := a.send(ctx, http.MethodGet, "/v2/sandboxes?"+query.Encode(), nil, &page)
 		if err != nil {
 			return nil, err
+		}
+		for i := range page {
+			page[i].byOurClock(header)
 		}
 		all = append(all, page...)
 		next := header.Get("X-Next-Token")

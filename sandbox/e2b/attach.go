@@ -124,11 +124,12 @@ func (p *Provider) reach(ctx context.Context, id string, a access) (*guest.Clien
 	}
 	deadline := time.Now().Add(probePatience)
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := p.probe(ctx, client, id, a)
+		err := p.confirm(ctx, id, p.probe(ctx, client, id, a))
 		if err == nil {
 			return client, nil
 		}
-		if ctx.Err() != nil || !p.passes(ctx, id, err) || time.Now().After(deadline) {
+		passing := errors.Is(err, sandbox.ErrTransient) || errors.Is(err, sandbox.ErrBusy)
+		if ctx.Err() != nil || !passing || time.Now().After(deadline) {
 			return nil, err
 		}
 		if err := rest(ctx, pause); err != nil {
@@ -164,14 +165,18 @@ func healthy(ctx context.Context, client *guest.Client, id string) error {
 	return nil
 }
 
-// passes reports whether it may go better in a moment. The proxy does not know
-// at once of a box that E2B's API says runs.
-func (p *Provider) passes(ctx context.Context, id string, err error) bool {
-	if errors.Is(err, sandbox.ErrGone) {
-		m, look := p.api.get(ctx, id)
-		return look == nil && m.State == sandbox.Running
+// confirm asks E2B's API about a box that its proxy does not know, or not yet.
+func (p *Provider) confirm(ctx context.Context, id string, err error) error {
+	if !errors.Is(err, sandbox.ErrGone) {
+		return err
 	}
-	return errors.Is(err, sandbox.ErrTransient) || errors.Is(err, sandbox.ErrBusy)
+	switch m, look := p.api.get(ctx, id); {
+	case look != nil:
+		return look
+	case m.State == sandbox.Paused:
+		return fmt.Errorf("it was paused meanwhile: %w", sandbox.ErrBusy)
+	}
+	return fmt.Errorf("it runs, and cannot be reached yet: %w", sandbox.ErrTransient)
 }
 
 var errOlder = errors.New("it came back from a pause with older files")

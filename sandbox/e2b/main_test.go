@@ -83,7 +83,7 @@ func (w *world) open(t *testing.T, changes ...func(*e2b.Config)) *e2b.Provider {
 	t.Cleanup(transport.CloseIdleConnections)
 	cfg := e2b.Config{
 		Settings:  e2b.Settings{APIKey: config.NewSecret(e2btest.Key), APIURL: w.URL, Template: e2btest.Template, User: e2btest.User},
-		PublicURL: "http://" + e2btest.Allowed, Key: testKey, Vault: w.vault, SandboxURL: w.SandboxURL, Transport: transport,
+		PublicURL: e2btest.AllowedURL, Key: testKey, Vault: w.vault, SandboxURL: w.SandboxURL, Transport: transport,
 	}
 	for _, change := range changes {
 		change(&cfg)

@@ -55,7 +55,7 @@ func (s *Server) make(o Order) (*box, error) {
 	for name, text := range map[string]string{
 		"passwd": "root:x:0:0::/:/bin/sh\n" + User + ":x:1000:1000::/work/home:/bin/sh\n",
 		"group":  User + ":x:1000:\n",
-		"hosts":  "127.0.0.1 localhost " + Allowed + "\n", "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+		"hosts":  "127.0.0.1 localhost\n", "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	} {
 		if err := os.WriteFile(filepath.Join(b.file("etc"), name), []byte(text), 0o644); err != nil {
 			return nil, err

@@ -36,7 +36,7 @@ type Options struct {
 	MaxLife time.Duration
 	// PageSize bounds a page of a list, whatever was asked for.
 	PageSize int
-	// Door serves what a box asks of http://Allowed, if it was let out to
+	// Door serves what a box asks of AllowedURL, if it was let out to
 	// there. nil: there is nothing out there.
 	Door http.Handler
 }
@@ -47,8 +47,11 @@ const (
 	Template = "ship"
 	// User is the user without rights that every box has.
 	User = "user"
-	// Allowed is the one host outside that boxes can reach, at port 80.
-	Allowed = "ship.test"
+	// Allowed is the one host outside that boxes can reach, if they are let out
+	// to there, and AllowedURL where it serves. A box may not take a port that
+	// would go with a name.
+	Allowed    = "127.0.0.2"
+	AllowedURL = "http://" + Allowed + ":8080"
 )
 
 // Server is the stand-in. Its methods may be called concurrently.
