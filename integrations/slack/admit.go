@@ -106,7 +106,7 @@ func (w *work) entrust(ctx context.Context, r session.Request, m member) (sessio
 	if refusal := bot.Elsewhere(w.job.State, r, instead); refusal != "" {
 		return session.Admission{Refusal: refusal}, nil
 	}
-	name, a, err := w.route(ctx, r, m)
+	name, a, err := w.lead(ctx, r, m)
 	if err != nil || name == "" {
 		return a, err
 	}

@@ -1,0 +1,50 @@
+package slack
+
+import (
+	"context"
+	"fmt"
+
+	"ship/session"
+)
+
+// sayNotLed is put before the question which repository is meant, when it was
+// answered by somebody who has no say in that.
+const sayNotLed = "Whoever chooses for somebody else needs the right to have me work there as well, so that choice does not count."
+
+// lead finds the repository, where that was said by somebody else only if they
+// have a say in it. Otherwise the question is asked again: see route.
+func (w *work) lead(ctx context.Context, r session.Request, m member) (name string, a session.Admission, err error) {
+	may, err := w.mayLead(ctx, r)
+	if err != nil {
+		return "", session.Admission{}, err
+	}
+	if may {
+		return w.route(ctx, r, m)
+	}
+	r.Repo = ""
+	name, a, err = w.route(ctx, r, m)
+	if a.Question != nil {
+		a.Question.Text = sayNotLed + " " + a.Question.Text
+	}
+	return name, a, err
+}
+
+// mayLead tells whether whoever answered in the place of the one who asks may
+// themselves have us work where they lead the work.
+func (w *work) mayLead(ctx context.Context, r session.Request) (bool, error) {
+	if r.Led == (session.Person{}) {
+		return true, nil
+	}
+	m, err := w.member(ctx, r.Led)
+	if err != nil || m.barred != "" {
+		return false, err
+	}
+	if out, err := w.keptOut(ctx, m); err != nil || out != "" {
+		return false, err
+	}
+	p, err := w.gate.Pass(ctx, m.Asker, r.Repo, "")
+	if err != nil {
+		return false, fmt.Errorf("ask what who answered may do in %s: %w", r.Repo, err)
+	}
+	return p.Refusal == "", nil
+}
