@@ -42,8 +42,13 @@ func openSandbox(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Log
 
 // openE2B asks E2B for our boxes, so that a wrong key is noticed at the start.
 func openE2B(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (sandbox.Provider, error) {
-	if strings.HasPrefix(s.PublicURL, "http://") {
+	switch {
+	case s.PublicURL == "":
+		return nil, errors.New("public_url is missing: sandbox.provider e2b needs it, as boxes reach ship by it; set it to where this ship can be reached from the internet")
+	case !strings.HasPrefix(s.PublicURL, "https://"):
 		return nil, errors.New("public_url has to begin with https: boxes at E2B send their tokens there, over the internet")
+	case s.Sandbox.E2B.APIKey.Empty():
+		return nil, errors.New("sandbox.e2b.api_key is missing: take one from the dashboard of the E2B team")
 	}
 	program, err := guestProgram(s)
 	if err != nil {

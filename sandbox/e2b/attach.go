@@ -128,7 +128,7 @@ func (p *Provider) reach(ctx context.Context, id string, a access) (*guest.Clien
 		if err == nil {
 			return client, nil
 		}
-		passing := errors.Is(err, sandbox.ErrTransient) || errors.Is(err, sandbox.ErrBusy)
+		passing := errors.Is(err, sandbox.ErrTransient) || errors.Is(err, sandbox.ErrBusy) && !errors.Is(err, errAsleep)
 		if ctx.Err() != nil || !passing || time.Now().After(deadline) {
 			return nil, err
 		}
@@ -174,10 +174,13 @@ func (p *Provider) confirm(ctx context.Context, id string, err error) error {
 	case look != nil:
 		return look
 	case m.State == sandbox.Paused:
-		return fmt.Errorf("it was paused meanwhile: %w", sandbox.ErrBusy)
+		return errAsleep
 	}
 	return fmt.Errorf("it runs, and cannot be reached yet: %w", sandbox.ErrTransient)
 }
+
+// errAsleep does not pass by itself: the next Attach wakes the box.
+var errAsleep = fmt.Errorf("it was paused meanwhile: %w", sandbox.ErrBusy)
 
 var errOlder = errors.New("it came back from a pause with older files")
 
