@@ -133,6 +133,7 @@ func TestChannels(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0].Name != "eng" || !got[0].IsMember || got[1].IsMember {
 		t.Errorf("channels %+v, %v", got, err)
 	}
+	c.SetScopes("channels:read", "groups:read")
 	_, _, err = c.GetConversationsContext(ctx, &slack.GetConversationsParameters{Types: []string{"im"}})
 	c.fails(err, "missing_scope")
 	_, _, _, err = c.JoinConversationContext(ctx, away)
@@ -198,6 +199,7 @@ func TestJoinedConversations(t *testing.T) {
 	if err != nil || !slices.Contains(ids, c.eng) || !slices.Contains(ids, secret) || slices.Contains(ids, c.ChannelID("elsewhere")) {
 		t.Errorf("in %q, %v", ids, err)
 	}
+	c.SetScopes("channels:read", "groups:read")
 	if _, _, err := c.GetConversationsForUserContext(t.Context(), &slack.GetConversationsForUserParameters{Types: []string{"im"}}); err == nil || err.Error() != "missing_scope" {
 		t.Errorf("direct messages without the scope: %v", err)
 	}
