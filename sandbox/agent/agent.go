@@ -73,6 +73,9 @@ type Setup struct {
 	// Silence is how long a model may send nothing, before its answer or
 	// within, until the call is tried again. Zero: two minutes.
 	Silence time.Duration
+	// Env is added to the environment of the agent and of all that it starts,
+	// as NAME=VALUE. It holds no secret: the box can read it.
+	Env []string
 }
 
 // Provider is a list of models that the broker reaches under one name.

@@ -56,6 +56,18 @@ type Egress struct {
 	Observer EgressObserver
 }
 
+// ProxyEnvironment is what programs in a box have to be told to use a proxy,
+// such as sandbox.BrokerURL: most read one spelling or the other, and newer
+// versions of Node when they are asked to. What listens in the box itself, the
+// broker among it, is reached directly.
+func ProxyEnvironment(proxy string) []string {
+	const direct = "localhost,127.0.0.1,::1"
+	return []string{
+		"HTTP_PROXY=" + proxy, "http_proxy=" + proxy, "HTTPS_PROXY=" + proxy, "https_proxy=" + proxy,
+		"NO_PROXY=" + direct, "no_proxy=" + direct, "NODE_USE_ENV_PROXY=1",
+	}
+}
+
 // EgressObserver counts for metrics. It must not block and may be called
 // concurrently.
 type EgressObserver interface {

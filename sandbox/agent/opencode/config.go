@@ -120,9 +120,9 @@ func provider(p agent.Provider, s agent.Setup) providerSettings {
 
 // environment of the server. Its tools inherit it, so whatever would wait for
 // a person at a terminal is turned off here too.
-func environment(rec record) []string {
+func environment(rec record, more []string) []string {
 	home := sandbox.HomeDir
-	return []string{
+	return append([]string{
 		"HOME=" + home,
 		"XDG_DATA_HOME=" + home + "/.local/share",
 		"XDG_STATE_HOME=" + home + "/.local/state",
@@ -148,13 +148,13 @@ func environment(rec record) []string {
 		"GIT_EDITOR=true",
 		"GIT_PAGER=cat",
 		"PAGER=cat",
-	}
+	}, more...)
 }
 
 // digest tells whether a running server was started with these settings.
-func digest(program string, config []byte) string {
+func digest(setup agent.Setup, config []byte) string {
 	sum := sha256.New()
-	fmt.Fprintln(sum, program, strings.Join(environment(record{}), "\n"))
+	fmt.Fprintln(sum, setup.Program, strings.Join(environment(record{}, setup.Env), "\n"))
 	sum.Write(config)
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }

@@ -51,6 +51,7 @@ type server struct {
 	port    int
 	config  []byte
 	digest  string
+	env     []string
 }
 
 func newServer(box sandbox.Box, setup agent.Setup, port int) (*server, error) {
@@ -60,7 +61,7 @@ func newServer(box sandbox.Box, setup agent.Setup, port int) (*server, error) {
 	}
 	return &server{
 		box: box, program: setup.Program, port: port,
-		config: config, digest: digest(setup.Program, config),
+		config: config, digest: digest(setup, config), env: setup.Env,
 	}, nil
 }
 
@@ -193,7 +194,7 @@ func (s *server) launch(ctx context.Context) (*client, error) {
 		return nil, fmt.Errorf("write record: %w", err)
 	}
 	_, err = s.box.Spawn(ctx, sandbox.Command{
-		Name: rec.Process, Dir: sandbox.RepoDir, Env: environment(rec),
+		Name: rec.Process, Dir: sandbox.RepoDir, Env: environment(rec, s.env),
 		Args: []string{s.program, "serve", "--hostname", "127.0.0.1", "--port", strconv.Itoa(s.port)},
 	})
 	if err != nil {

@@ -142,3 +142,22 @@ func TestReviveOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestServerEnvironment: what an agent is told of its surroundings reaches it,
+// and another such word is a reason to start anew.
+func TestServerEnvironment(t *testing.T) {
+	t.Parallel()
+	setup := testSetup()
+	before := digest(setup, nil)
+	setup.Env = []string{"HTTPS_PROXY=http://127.0.0.1:4010"}
+	if digest(setup, nil) == before {
+		t.Error("the digest does not tell")
+	}
+	s, err := newServer(newFakeBox(), setup, DefaultPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if env := environment(record{}, s.env); env[len(env)-1] != setup.Env[0] {
+		t.Errorf("the environment is %q", env)
+	}
+}

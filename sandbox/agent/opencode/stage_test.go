@@ -16,6 +16,7 @@ import (
 	"ship/sandbox"
 	"ship/sandbox/agent"
 	"ship/sandbox/agent/modeltest"
+	"ship/sandbox/broker"
 )
 
 // program finds the real OpenCode, or skips.
@@ -125,7 +126,11 @@ func newStage(t *testing.T) *stage {
 	}
 	slices.SortFunc(p.Models, func(a, b agent.Offer) int { return strings.Compare(a.Name, b.Name) })
 	p.Models[0].Context = 0 // not every model's limits are known
-	s.setup = agent.Setup{Program: prog, Providers: []agent.Provider{p}, Broker: web.URL, Silence: 3 * time.Second}
+	s.setup = agent.Setup{
+		Program: prog, Providers: []agent.Provider{p}, Broker: web.URL, Silence: 3 * time.Second,
+		// Nobody is there: whatever is on the loopback must not go through it.
+		Env: broker.ProxyEnvironment("http://127.0.0.1:9"),
+	}
 	s.start(t)
 	t.Cleanup(func() {
 		if _, err := os.Stat(filepath.Join(marks, "evil")); err == nil {
