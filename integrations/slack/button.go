@@ -145,7 +145,7 @@ func pointed(i interaction) (act, error) {
 		content: strings.Join([]string{"point", t.team, t.channel, m.TS, i.User.ID, i.ActionTS}, "/"),
 	}
 	if m.User == i.User.ID && m.Bot == "" {
-		a.command = bot.ParseText(plain(m.Text))
+		a.command = bot.ParseText(aligned(plain(m.Text)))
 	} else {
 		a.quote = plain(m.Text)
 	}

@@ -68,13 +68,19 @@ func mentions(text, us string) bool {
 	if us == "" {
 		return false // but the mention is sent as one, too
 	}
-	_, ok := mention(text, us, 0)
+	_, ok := mention(unquoted(text), us, 0)
 	return ok
 }
 
-// forUs: ship is mentioned, or spoken with alone.
+// forUs: ship is mentioned, or spoken with alone. Slack tells of a mention that
+// is quoted as of any other.
 func forUs(e envelope) bool {
-	return e.Event.ChannelType == "im" || e.Event.Type == eventMention || mentions(e.Event.Text, e.bot())
+	text, us := e.Event.Text, e.bot()
+	if e.Event.Type == eventMention && !mentions(text, us) {
+		_, quoted := mention(text, us, 0)
+		return us == "" || !quoted
+	}
+	return e.Event.ChannelType == "im" || mentions(text, us)
 }
 
 func replies(m event) bool { return m.Thread != "" && m.Thread != m.TS }

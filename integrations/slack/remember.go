@@ -49,7 +49,7 @@ func parse(text string) bot.Command {
 	if forgetWords.MatchString(trimmed) {
 		return bot.Command{Verb: session.Remember}
 	}
-	return bot.ParseText(text)
+	return bot.ParseText(aligned(text))
 }
 
 // nameRemember is the block in which that is offered. It stays when what else can

@@ -93,6 +93,25 @@ func mention(text, user string, from int) (span, bool) {
 	}
 }
 
+// quotations are what Slack shows as quoted: lines that begin so, and with three
+// of the marks all that follows.
+var quotations = regexp.MustCompile(`(?m:^&gt;)(?:(?s:&gt;&gt;.*)|.*)`)
+
+// unquoted is a text without what is quoted in it, which somebody else said to
+// somebody else.
+func unquoted(text string) string { return quotations.ReplaceAllString(text, "") }
+
+// aligned is a text in whose first line no code begins that goes on in the next:
+// that has a line of its own, as in Markdown. No option is read out of it.
+func aligned(text string) string {
+	first, rest, more := strings.Cut(text, "\n")
+	at := strings.LastIndex(first, fence)
+	if !more || at <= 0 || strings.Count(first, fence)%2 == 0 {
+		return text
+	}
+	return strings.TrimRight(first[:at], " ") + "\n" + first[at:] + "\n" + rest
+}
+
 // addressed is what a text says to a user: the text without the mentions, and
 // without the comma behind one that it begins with.
 func addressed(text, user string) string {

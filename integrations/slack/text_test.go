@@ -1,6 +1,10 @@
 package slack
 
-import "testing"
+import (
+	"testing"
+
+	"ship/session"
+)
 
 func TestPlain(t *testing.T) {
 	t.Parallel()
@@ -51,6 +55,42 @@ func TestAddressed(t *testing.T) {
 	} {
 		if got := addressed(tt.in, tt.user); got != tt.want {
 			t.Errorf("%q to %q is %q, want %q", tt.in, tt.user, got, tt.want)
+		}
+	}
+}
+
+// TestQuotedMention: beside one that is quoted, a mention is as good as any.
+func TestQuotedMention(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"<@UBOT> fix it":                         true,
+		"&gt; <@UBOT> fix it":                    false,
+		"&gt; <@UBOT> fix it\n<@UBOT> yes":       true,
+		"a &gt; b, <@UBOT>":                      true,
+		"a\n&gt;&gt;&gt;b\n\n<@UBOT> fix it":     false,
+		"<@UBOT> see:\n&gt;&gt;&gt;b\n<@UBOT> x": true,
+	} {
+		if got := mentions(text, "UBOT"); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// TestOptionsInCode: nothing in code is an option, even where the code begins in
+// the middle of a line.
+func TestOptionsInCode(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"see ```x [repo=evil/twin]\ny```":                          "",
+		"```x [repo=evil/twin]\ny```":                              "",
+		"`[repo=evil/twin]`":                                       "",
+		"see `x` and ```y``` [repo=acme/api]\nz":                   "acme/api",
+		"[repo=acme/api] see ```x [branch=evil]\ny```":             "acme/api",
+		"> fix [repo=evil/twin]\nyes":                              "",
+		"fix ```x``` ```y [repo=evil/twin]\n``` [repo=evil/twins]": "",
+	} {
+		if got := parse(text); got.Verb != session.Instruct || got.Repo != want || got.Branch != "" {
+			t.Errorf("%q asks for %+v", text, got)
 		}
 	}
 }
