@@ -18,8 +18,7 @@ type Box struct {
 	Session string `json:"s"`
 	// ID by the provider; empty before it is Made.
 	ID string `json:"id,omitempty"`
-	// Generation of the lease under which it was made or last given a turn. The
-	// label that the provider keeps may be older.
+	// Generation of the lease under which it was made, as in its label.
 	Generation int64 `json:"g"`
 	State      State `json:"st"`
 	// Since is when it came into its state, or when it was last asked for what
@@ -61,13 +60,13 @@ func New(session string, generation int64, at time.Time) Box {
 func (b Box) Apply(e Event, at time.Time) (Box, error) {
 	to, err := Next(b.State, e)
 	if err != nil {
-		return b, fmt.Errorf("box %s of %s: %w", b.ID, b.Session, err)
+		return b, fmt.Errorf("box %q of %s: %w", b.ID, b.Session, err)
 	}
 	if isLook(e) && at.Before(b.Since) {
 		return b, nil
 	}
 	if e == TurnBegun && b.State != Busy && b.Attached.Before(b.Since) {
-		return b, fmt.Errorf("box %s of %s: %w", b.ID, b.Session, ErrUnprobed)
+		return b, fmt.Errorf("box %q of %s: %w", b.ID, b.Session, ErrUnprobed)
 	}
 	at = later(at, b.Since) // a clock that was set back ages nothing
 	if to != b.State {

@@ -78,12 +78,12 @@ func (p piece) next(now time.Time) time.Time {
 
 // tally is what a day came to.
 type tally struct {
-	used, busy      time.Duration
-	pieces, turns   int
-	woken, rebuilt  int // turns that began in a woken box, and in a new one although there was one before
-	cut, lived      int // turns that a timeout cut, boxes that live on
-	idlest, waiting time.Duration
-	flaws           []string
+	used, busy     time.Duration
+	pieces, turns  int
+	woken, rebuilt int // turns that began in a woken box, and in a new one although there was one before
+	cut, lived     int // turns that a timeout cut, boxes that live on
+	idlest         time.Duration
+	flaws          []string
 }
 
 // ratio is box hours per busy hour.
@@ -205,19 +205,21 @@ func TestDayOfEveryPolicy(t *testing.T) {
 		if err := p.Validate(); err != nil {
 			t.Error(err)
 		}
-		y := day(p, usual(), 1)
-		for _, f := range y.flaws {
-			t.Error(f)
-		}
-		if y.turns < 400 || y.cut > 0 || y.lived > 0 {
-			t.Errorf("%+v: %d turns, %d were cut, %d boxes live on", p, y.turns, y.cut, y.lived)
-		}
 		limit := p.IdlePause
 		if limit == 0 {
 			limit = p.IdleDestroy
 		}
-		if y.idlest > limit+late || y.idlest < limit {
-			t.Errorf("%+v: a box was idle for %s", p, y.idlest)
+		for _, w := range []workload{usual(), short()} {
+			y := day(p, w, 1)
+			for _, f := range y.flaws {
+				t.Error(f)
+			}
+			if y.turns < 400 || y.cut > 0 || y.lived > 0 {
+				t.Errorf("%+v: %d turns, %d were cut, %d boxes live on", p, y.turns, y.cut, y.lived)
+			}
+			if y.idlest > limit+late || y.idlest < limit {
+				t.Errorf("%+v: a box was idle for %s", p, y.idlest)
+			}
 		}
 	}
 }

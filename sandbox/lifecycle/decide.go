@@ -52,7 +52,8 @@ const (
 	Extend Action = "extend"
 	// Pause it. What it has that the branch has not is pushed before.
 	Pause Action = "pause"
-	// Destroy it.
+	// Destroy it. One that has no id was never heard of, and there is nothing to
+	// call: what there may be of it is a stray.
 	Destroy Action = "destroy"
 	// Warn whoever waits for the turn that the box ends at Decision.At.
 	Warn Action = "warn"
@@ -75,7 +76,7 @@ const maxTries = 3
 func Decide(b Box, r Reading, p Policy, now time.Time) (Decision, error) {
 	if b.runs() {
 		if err := r.fresh(b, p, now); err != nil {
-			return Decision{}, fmt.Errorf("box %s of %s: %w", b.ID, b.Session, err)
+			return Decision{}, fmt.Errorf("box %q of %s: %w", b.ID, b.Session, err)
 		}
 	}
 	due := p.due(b, now)

@@ -32,6 +32,9 @@ func (d *driver) step() {
 		d.pass(d.now.Add(time.Duration(d.rng.Int64N(int64(d.span())))))
 	case n < 60:
 		d.tend()
+		if d.rng.IntN(8) == 0 {
+			d.lookStale()
+		}
 	case n < 72:
 		d.turn()
 	case n < 82:
@@ -145,7 +148,7 @@ func TestRandom(t *testing.T) {
 	t.Parallel()
 	never, day := Default(), Default()
 	never.IdlePause = 0
-	day.Cap = 24 * time.Hour
+	day.Cap, day.Margin = 24*time.Hour, 4*time.Minute
 	for name, p := range map[string]Policy{"usual": Default(), "hour": hobby(), "day": day, "never paused": never} {
 		if err := p.Validate(); err != nil {
 			t.Fatal(err)

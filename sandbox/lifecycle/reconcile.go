@@ -38,7 +38,8 @@ const (
 	// Leave the box alone until Finding.At: it is too young to be judged, or
 	// somebody may just be making it. A zero time: until the lease ends.
 	Leave Verdict = "leave"
-	// End the box: nobody will ever ask for it.
+	// End the box: nobody will ever ask for it. If there is an Event, apply it
+	// when that is done.
 	End Verdict = "end"
 	// Lose the record: apply Gone at Listing.At.
 	Lose Verdict = "lose"
@@ -137,7 +138,7 @@ func (j *judge) session(session string, boxes []sandbox.Info) {
 		case r.has(b):
 			f.Verdict, f.Event, f.Reason = Keep, seen(b), "it is on record"
 		case b.ID == r.Box.ID:
-			f.Verdict, f.Reason = End, "it was given up"
+			f.Verdict, f.Event, f.Reason = End, Gone, "it was given up"
 		case r.Lease > 0 && (b.Generation >= r.Lease || !known && i == newest):
 			f.Verdict, f.Reason = Leave, "somebody may just be making it"
 		case j.young(b.Created):

@@ -119,7 +119,6 @@ func (g *rig) look() {
 func (g *rig) tend() time.Time {
 	for range 20 {
 		g.look()
-		g.lookStale()
 		d, err := Decide(g.box, g.read(), g.p, g.now)
 		if err != nil {
 			g.flaw("a fresh reading: %v", err)
