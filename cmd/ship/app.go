@@ -149,9 +149,13 @@ func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	egress, err := p.settings.Sandbox.egress(m)
+	if err != nil {
+		return nil, nil, fmt.Errorf("sandbox.allow_hosts: %w", err)
+	}
 	b, err := broker.New(broker.Config{
 		Signer: signer, Ledger: ledger{p.store}, Providers: p.settings.brokerProviders(),
-		GitURL: host.WebURL, Credentials: credentials{host}, Observer: m, Log: p.log.With("part", "broker"),
+		GitURL: host.WebURL, Credentials: credentials{host}, Egress: egress, Observer: m, Log: p.log.With("part", "broker"),
 	})
 	return b, signer, err
 }
@@ -187,7 +191,7 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 	s := p.settings
 	return turn.New(turn.Config{
 		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
-		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders()},
+		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
 		Calls:   s.Limits.ModelCalls,
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},

@@ -8,14 +8,16 @@ import (
 	"ship/sandbox/broker"
 )
 
-// metrics counts what boxes do at the broker. Labels are bounded: models are
-// those of the settings, codes and statuses a short list.
+// metrics counts what boxes do at the broker. Labels are bounded: models and
+// rules are those of the settings, codes and statuses a short list.
 type metrics struct {
 	calls   *prometheus.CounterVec
 	usd     *prometheus.CounterVec
 	tokens  *prometheus.CounterVec
 	pushes  *prometheus.CounterVec
 	refused *prometheus.CounterVec
+	egress  *prometheus.CounterVec
+	traffic *prometheus.CounterVec
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -30,6 +32,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		tokens:  counter("ship_model_tokens_total", "Tokens, in and out.", "provider", "model", "direction"),
 		pushes:  counter("ship_pushes_total", "Pushes let through, by the code host's answer.", "status"),
 		refused: counter("ship_broker_refusals_total", "What boxes asked for and did not get.", "code"),
+		egress:  counter("ship_egress_connections_total", "Connections of boxes to hosts, by the rule in sandbox.allow_hosts; rule none: refused.", "rule", "outcome"),
+		traffic: counter("ship_egress_bytes_total", "Bytes from hosts (in) and to them (out).", "rule", "direction"),
 	}
 }
 
@@ -48,3 +52,10 @@ func (m *metrics) Pushed(_ string, status int) {
 
 // Refused implements broker.Observer.
 func (m *metrics) Refused(code string) { m.refused.WithLabelValues(code).Inc() }
+
+// Passed implements broker.EgressObserver.
+func (m *metrics) Passed(p broker.Passage) {
+	m.egress.WithLabelValues(p.Rule, p.Outcome).Inc()
+	m.traffic.WithLabelValues(p.Rule, "in").Add(float64(p.In))
+	m.traffic.WithLabelValues(p.Rule, "out").Add(float64(p.Out))
+}

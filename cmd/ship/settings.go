@@ -51,6 +51,8 @@ type SandboxSettings struct {
 	Max         int           `yaml:"max" default:"2" min:"1" doc:"How many boxes may work at the same time; further turns wait in line."`
 	IdlePause   time.Duration `yaml:"idle_pause" default:"5m" min:"10s" doc:"How long a box may be idle before it is paused, where the provider can."`
 	IdleDestroy time.Duration `yaml:"idle_destroy" default:"1h" min:"1m" doc:"How long a box may be idle before it is destroyed. The branch keeps the work."`
+	AllowHosts  []string      `yaml:"allow_hosts" doc:"Hosts that boxes may reach, such as registry.npmjs.org or *.example.com; the word registries stands for the usual package registries. Empty: none. Whatever takes uploads is a way out; see docs/sandbox.md."`
+	MaxTraffic  int64         `yaml:"max_traffic" is:"size" default:"4GiB" min:"1048576" doc:"How much one turn may send to and receive from allow_hosts."`
 	Local       struct {
 		Isolation string `yaml:"isolation" default:"bubblewrap" oneof:"bubblewrap none" doc:"none only on a machine or in a container that is a sandbox itself: the agent can then read all that ship can."`
 		Memory    int64  `yaml:"memory" is:"size" default:"4GiB" min:"0" doc:"Memory of one box; 0 is without a limit."`
@@ -64,7 +66,7 @@ func (s SandboxSettings) Validate() error {
 	if s.IdlePause > s.IdleDestroy {
 		return config.Invalid("idle_pause", "is longer than idle_destroy", "a box is paused before it is destroyed")
 	}
-	return nil
+	return validateHosts(s.AllowHosts)
 }
 
 // AgentSettings choose the agent and its model.
