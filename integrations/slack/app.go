@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,9 @@ const (
 	patience = 10 * time.Second
 	// brief is the longest refusal that is waited for with the request at hand.
 	brief = 4 * time.Second
+	// maxRest is the longest that something is put off because Slack said so. Who
+	// says more is not Slack, and nothing would ever come of it.
+	maxRest = time.Hour
 	// callTimeout is for one request.
 	callTimeout = 20 * time.Second
 )
@@ -51,7 +55,7 @@ type identity struct {
 }
 
 func newApp(c Config) *app {
-	doer := &http.Client{Transport: c.Transport, Timeout: callTimeout}
+	doer := &http.Client{Transport: c.Transport, Timeout: callTimeout, CheckRedirect: stay}
 	at := strings.TrimRight(c.APIURL, "/") + "/"
 	return &app{
 		client: api.New(c.BotToken.Reveal(), api.OptionAPIURL(at), api.OptionHTTPClient(doer)),
@@ -59,6 +63,9 @@ func newApp(c Config) *app {
 		governor: newGovernor(c.Quota), log: c.Logger, directory: newDirectory(time.Now),
 	}
 }
+
+// stay follows no redirect: it would take the token along, and the message.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // self returns who we are. In the beginning it asks.
 func (a *app) self(ctx context.Context) (identity, error) {
@@ -128,11 +135,13 @@ func (a *app) send(ctx context.Context, c call, request func(context.Context) er
 	timely, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := request(timely)
-	if !errors.As(err, &limited) {
+	if _, garbled := errors.AsType[*strconv.NumError](err); garbled { // the library does not say more of such a refusal
+		limited.RetryAfter = limitWait
+	} else if !errors.As(err, &limited) {
 		return err
 	}
 	if err := a.governor.refused(ctx, c, limited.RetryAfter); err != nil {
 		return err
 	}
-	return &notYet{wait: limited.RetryAfter}
+	return &notYet{wait: min(max(limited.RetryAfter, time.Second), maxRest)}
 }

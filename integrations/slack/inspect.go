@@ -31,11 +31,7 @@ type Inspector struct{ client *api.Client }
 // NewInspector speaks with nobody yet. A nil transport is
 // http.DefaultTransport.
 func NewInspector(s Settings, transport http.RoundTripper) *Inspector {
-	doer := &http.Client{
-		Transport: transport, Timeout: openTimeout,
-		// A redirect would take the token along.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	doer := &http.Client{Transport: transport, Timeout: openTimeout, CheckRedirect: stay}
 	return &Inspector{api.New(s.BotToken.Reveal(), api.OptionAppLevelToken(s.AppToken.Reveal()),
 		api.OptionAPIURL(strings.TrimRight(cmp.Or(s.APIURL, DefaultAPIURL), "/")+"/"), api.OptionHTTPClient(doer))}
 }

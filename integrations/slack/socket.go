@@ -97,7 +97,7 @@ func NewSocket(c SocketConfig) (*Socket, error) {
 	s.plain = strings.HasPrefix(c.APIURL, "http://")
 	s.client = api.New("", api.OptionAppLevelToken(c.AppToken.Reveal()),
 		api.OptionAPIURL(strings.TrimRight(c.APIURL, "/")+"/"),
-		api.OptionHTTPClient(&http.Client{Transport: c.Transport, Timeout: openTimeout}))
+		api.OptionHTTPClient(&http.Client{Transport: c.Transport, Timeout: openTimeout, CheckRedirect: stay}))
 	s.dialer = websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: openTimeout}
 	return s, nil
 }
