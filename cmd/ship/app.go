@@ -194,6 +194,7 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
 		Calls:   s.Limits.ModelCalls,
+		Hosts:   s.Sandbox.reachable(),
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},
 		Author:  identity(ctx, host, p.log),
 		Message: bot.CommitMessage,

@@ -65,6 +65,8 @@ type Config struct {
 	BoxTTL time.Duration
 	// Rest is how long a resting box is kept by the session's own timer.
 	Rest time.Duration
+	// Hosts that the box may reach, as people write them. Empty: none.
+	Hosts []string
 	// Calls is how many times a turn may call a model.
 	Calls  int
 	Limits agent.Limits
