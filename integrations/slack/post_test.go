@@ -313,9 +313,12 @@ func TestPostBegins(t *testing.T) {
 	begun := f.thread
 	f.thread.root = commandOf("1.2.x")
 	f.Inject(slacktest.Fault{On: "chat.postMessage", Lost: true})
-	j := f.saying("On it")
-	f.do(j)
-	f.do(again(j))
+	j := f.saying("")
+	for _, j := range []session.Job{j, again(j)} {
+		if _, err := f.works(j).post(t.Context(), Asking, j.Effect.ID, told("On it")[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	all := f.everywhere()
 	if len(all) != 1 || all[0].Plain != "On it" || all[0].Thread != "" || f.Calls("conversations.history") != 2 {
 		t.Errorf("%+v", all)
