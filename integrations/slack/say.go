@@ -21,7 +21,11 @@ func (w *work) say(ctx context.Context) (session.Performed, error) {
 	if w.thread.pending() {
 		return session.Performed{}, w.whisper(ctx, w.effect.Ref, bot.Spoken(w.effect.Text))
 	}
-	if _, err := w.postAll(ctx, Settling, w.effect.ID, told(bot.Spoken(w.effect.Text))); err != nil {
+	priority := Settling
+	if w.effect.Refusal { // whoever has no right can have as many as they like
+		priority = Thinking
+	}
+	if _, err := w.postAll(ctx, priority, w.effect.ID, told(bot.Spoken(w.effect.Text))); err != nil {
 		return session.Performed{}, err
 	}
 	if err := w.besides(ctx, "take the buttons off", w.spend(ctx)); err != nil {
