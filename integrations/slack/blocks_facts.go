@@ -31,7 +31,7 @@ func (s showing) late(v session.View) bool {
 // facts are where the work is, and what it took so far, in Markdown.
 func (s showing) facts(v session.View) []string {
 	var out []string
-	for _, name := range []string{v.Repo, v.Branch, v.Model} {
+	for _, name := range []string{v.Repo, v.Model} {
 		if name != "" {
 			out = append(out, quoted(name, maxName))
 		}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"ship/bot"
 	"ship/session"
@@ -76,10 +78,25 @@ func (w *work) origin(r session.Request, lines []utterance, address string, a *s
 	a.Origin = &session.Origin{Name: "Slack thread", URL: address}
 }
 
-// titleOf is the first line of a text.
+var (
+	// webAddress is what names something elsewhere, which is no part of a title.
+	webAddress = regexp.MustCompile(`https?://\S+`)
+	// sentence is one that more follows on, and that is not an abbreviation.
+	sentence = regexp.MustCompile(`^(.{10,}?[\pL\pN)"'` + "`" + `]{2})[.!?]\s`)
+)
+
+// titleOf is what the first line of a text begins with: its first sentence,
+// without addresses.
 func titleOf(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return bot.Prefix(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "), maxTitle)
+	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "")), "\n")
+	line := strings.Join(strings.Fields(text), " ")
+	if named := strings.Join(strings.Fields(webAddress.ReplaceAllString(line, "")), " "); strings.ContainsFunc(named, unicode.IsLetter) {
+		line = strings.TrimRight(named, " :,;-–(")
+	}
+	if m := sentence.FindStringSubmatch(line); m != nil {
+		line = m[1]
+	}
+	return bot.Prefix(line, maxTitle)
 }
 
 // permalink is the address of a thread; empty if we do not know ours.
