@@ -129,6 +129,9 @@ func (w *work) pass(ctx context.Context, r session.Request, m member, repo strin
 		return session.Admission{}, fmt.Errorf("ask what they may do in %s: %w", repo, err)
 	}
 	a := session.Admission{Refusal: p.Refusal, Stranger: p.Stranger, By: p.By, Repo: p.Repo, Base: p.Base}
+	if a.By.Email != "" && a.By.Name == m.Name { // that is for Slack's eyes: commits name who is known there
+		a.By.Name = ""
+	}
 	if bot.RepoOf(w.job.State) != "" && r.Branch == "" {
 		a.Base = w.job.State.Base
 	}
