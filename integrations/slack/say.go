@@ -28,7 +28,7 @@ func (w *work) say(ctx context.Context) (session.Performed, error) {
 	if _, err := w.postAll(ctx, priority, w.effect.ID, told(bot.Spoken(w.effect.Text))); err != nil {
 		return session.Performed{}, err
 	}
-	if err := w.besides(ctx, "take the buttons off", w.spend(ctx)); err != nil {
+	if err := w.persist(ctx, "take the buttons off", w.spend(ctx)); err != nil {
 		return session.Performed{}, err
 	}
 	if has := parseShown(w.voice().Ref); has.unbound() && w.nothingToCome() {
