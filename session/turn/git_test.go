@@ -15,6 +15,7 @@ import (
 
 	"ship/sandbox"
 	"ship/sandbox/broker"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -300,6 +301,10 @@ func (y *yard) Extend(_ context.Context, _ string, until time.Time) error {
 	return nil
 }
 
+func (y *yard) Info(context.Context, string) (sandbox.Info, error) {
+	return sandbox.Info{ID: "box", State: sandbox.Running, Expires: time.Now().Add(time.Minute)}, nil
+}
+
 func (f *folder) Write(context.Context, string, []byte, fs.FileMode) error { return nil }
 
 // newYard is a worker on a desk's box, and the job to publish what is in it.
@@ -311,12 +316,13 @@ func newYard(t *testing.T, d *desk) (*yard, *Worker, session.Job) {
 	}
 	y := &yard{box: d.box.(*folder)}
 	w := New(Config{
-		Boxes: y, Tokens: signer, BoxTTL: time.Minute, Rest: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Boxes: y, Tokens: signer, Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
 		Restore: func(context.Context, sandbox.Box) error { return nil },
 		Message: func(session.State) string { return "work" }, Author: d.author,
 	})
 	return y, w, session.Job{Now: time.Now, Effect: session.Effect{Kind: session.Publish}, State: session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: d.name}, Base: d.base, Branch: d.branch, Box: "box",
+		Life: &lifecycle.Box{ID: "box", State: lifecycle.Busy, Since: time.Now(), Born: time.Now(), Begun: time.Now()},
 		Turn: &session.Turn{N: 1, Stage: session.Publishing, Start: d.start, Deadline: time.Now().Add(time.Hour)},
 	}}
 }
@@ -332,7 +338,7 @@ func TestWhatCouldNotBePushedIsKept(t *testing.T) {
 	if _, err := w.Perform(t.Context(), job); err == nil {
 		t.Fatal("it was refused")
 	}
-	if left := time.Until(y.extended); left < w.Rest {
+	if left := time.Until(y.extended); left < w.Life.IdlePause+w.Life.Settle {
 		t.Errorf("the box lives for another %s", left)
 	}
 }
