@@ -152,3 +152,17 @@ func (s State) BoxPolicy(p lifecycle.Policy) lifecycle.Policy {
 	}
 	return p
 }
+
+// lost tells that another box has to do, and from when on the work goes on.
+func (n *step) lost() {
+	t := n.Turn
+	if !t.Fresh || t.Saved.IsZero() && t.Prepares < 2 {
+		return
+	}
+	text := "The box was lost, so I begin again from what is on the branch."
+	if !t.Saved.IsZero() {
+		text = "The box was lost. I continue in a new one from what I had saved at " + t.Saved.UTC().Format("15:04") + " UTC."
+	}
+	r := t.Requests[0]
+	n.add(Effect{Kind: Say, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref, Text: text}, n.cause("lost", n.Box)...)
+}

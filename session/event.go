@@ -123,6 +123,9 @@ type Prepared struct {
 	Head string `json:"h"`
 	// Fresh: the box was made for this turn, so the agent remembers nothing.
 	Fresh bool `json:"f,omitempty"`
+	// Saved is when what is in the working tree of a fresh box was saved from
+	// another, which was lost; zero: it is only what is on the branch.
+	Saved time.Time `json:"sv,omitzero"`
 	// Life is what is known of the box, which was probed and waits for its turn.
 	Life lifecycle.Box `json:"l,omitzero"`
 }

@@ -177,7 +177,8 @@ func (n *step) prepared(p Prepared) {
 		n.giveUpBox()
 	}
 	n.enter(p)
-	t.Fresh = p.Fresh
+	t.Fresh, t.Saved = p.Fresh, p.Saved
+	n.lost()
 	t.Progress.Place, t.Progress.Doing = 0, ""
 	if t.Start == "" {
 		t.Start, t.Deadline = p.Head, n.now.Add(n.policy.TurnTimeout)
@@ -361,6 +362,9 @@ func (n *step) moved(p Progress) {
 	p.Conversation, p.Active, p.Ends = "", time.Time{}, time.Time{}
 	if len(p.Todos) == 0 { // the agent hears other words, or another box is prepared
 		p.Todos = n.Turn.Progress.Todos
+	}
+	if len(p.Steps) == 0 && n.Turn.Stage == Preparing { // what was done in a box that was lost
+		p.Steps = n.Turn.Progress.Steps
 	}
 	if p.Usage == (Usage{}) { // while another box is prepared
 		p.Usage = n.Turn.Progress.Usage

@@ -136,6 +136,9 @@ type Turn struct {
 	Outcome  *Outcome `json:"oc,omitempty"`
 	Changed  bool     `json:"ch,omitempty"`
 	Files    int      `json:"fs,omitempty"`
+	// Saved is from when the work is that the turn found in its box, as an
+	// earlier one was lost; see Prepared.
+	Saved time.Time `json:"sv,omitzero"`
 	// Prepares counts the boxes that this turn has asked for.
 	Prepares int `json:"np,omitempty"`
 	// Legs counts the runs: one more for requests that came too late.

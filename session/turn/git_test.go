@@ -37,7 +37,10 @@ func (f *folder) Spawn(ctx context.Context, c sandbox.Command) (sandbox.Process,
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Stdin = f.here(c.Dir), bytes.NewReader(c.Stdin)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir}, c.Env...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir}
+	for _, e := range c.Env {
+		cmd.Env = append(cmd.Env, f.here(e))
+	}
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

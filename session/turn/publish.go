@@ -36,9 +36,12 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 		return session.Published{}, boxProblem("put the repository's own files back", err)
 	}
 	p, err := w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))
+	saved := newSaver(w, job, box)
 	if err != nil {
+		saved.try(ctx)
 		return session.Published{}, pushProblem(s, err)
 	}
+	saved.drop(ctx)
 	return p, nil
 }
 

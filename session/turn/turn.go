@@ -151,11 +151,17 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 	if err != nil {
 		return session.Prepared{}, fmt.Errorf("check out: %w", err)
 	}
+	var saved time.Time
+	if fresh && (s.Turn.N > 1 || s.Turn.Prepares > 1) {
+		if saved, err = w.repository(box, s).recover(ctx, checkpointOf(s)); err != nil {
+			return session.Prepared{}, fmt.Errorf("bring back what was saved: %w", err)
+		}
+	}
 	job.Progress(session.Progress{Doing: "starting the agent"})
 	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
-	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Life: life}, nil
+	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Life: life}, nil
 }
 
 // create finds the session's box by its key, or makes it. One that was left
@@ -193,20 +199,14 @@ func made(job session.Job, info sandbox.Info) (lifecycle.Box, error) {
 	return apply(life, job.Now(), events...)
 }
 
-// attach finds the box and gives it the token of this turn. Only while ship
-// itself publishes may the box push: an agent that could would be able to
-// rewrite what other people have on the branch.
+// attach finds the box and gives it the token of this turn.
 func (w *Worker) attach(ctx context.Context, job session.Job, id string) (sandbox.Box, error) {
 	box, err := w.Boxes.Attach(ctx, id, w.Life.TTL)
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	token, err := w.token(job)
-	if err != nil { // another try would say the same
-		return nil, &session.Problem{Err: err, Say: "I cannot work on this branch or repository, because its name has characters that I do not pass on. Rename it, then `/ship retry`."}
-	}
-	if err := box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600); err != nil {
-		return nil, fmt.Errorf("hand over the turn's token: %w", err)
+	if err := w.hand(ctx, job, box); err != nil {
+		return nil, err
 	}
 	return box, nil
 }
@@ -245,7 +245,9 @@ func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcom
 	if err != nil {
 		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
 	}
+	saving := w.keepSaved(ctx, job, box)
 	out, err := newTalk(w, job, a).hold(ctx)
+	saving()
 	if err == nil {
 		w.mention(ctx, w.repository(box, s), &out)
 	}
