@@ -108,6 +108,9 @@ func (s *saver) pushing(ctx context.Context, push func() error) error {
 		return err
 	}
 	err := push()
+	if errors.Is(context.Cause(ctx), session.ErrLeaseLost) { // the box has its next owner's token
+		return err
+	}
 	back, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // also when the turn was stopped
 	defer cancel()
 	return errors.Join(err, s.worker.hand(back, s.job, s.box))
