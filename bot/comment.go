@@ -194,9 +194,9 @@ func footer(v session.View) string {
 	if v.Branch != "" {
 		parts = append(parts, branch(v))
 	}
-	parts = append(parts, facts(v)...)
+	parts = append(parts, Facts(v)...)
 	if v.Phase == session.PhaseEnded && v.Changed && v.Files > 0 {
-		parts = append(parts, count(v.Files, "file")+" changed")
+		parts = append(parts, Count(v.Files, "file")+" changed")
 	}
 	if v.Phase != session.PhaseEnded {
 		parts = append(parts, "`/ship stop` stops me")

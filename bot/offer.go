@@ -16,30 +16,46 @@ const (
 )
 
 const (
-	whichOne = "Which repository should I work in? Choose one, or write its name as `OWNER/NAME`."
-	closed   = "Sorry, there is no repository that this may be about and that you may have me work in. Somebody who may can ask again, or a maintainer can give more access."
+	which  = "Which repository should I work in? Choose one, or write its name as `OWNER/NAME`."
+	closed = "Sorry, there is no repository that this may be about and that you may have me work in. Somebody who may can ask again, or a maintainer can give more access."
 )
 
-// Nowhere is what somebody is told where there is no repository at all.
-const Nowhere = "I cannot tell in which repository this is to be done, and there is none that I may work in. Whoever runs me has to give me access to one on the code host, or name one in the section `repositories` of my settings; then ask me again."
+// noRepository is what somebody is told where there is no repository at all.
+const noRepository = "I cannot tell in which repository this is to be done, and there is none that I may work in. Whoever runs me has to give me access to one on the code host, or name one in the section `repositories` of my settings; then ask me again."
 
-// Offer is what is left to choose from.
-type Offer struct {
-	// Open are the repositories in which somebody may command, ten at most.
-	Open []string
+// Choose finds the one repository among candidates in which somebody may
+// command. With none, the admission says why: it asks which of several is meant,
+// or it is a refusal. It only reads.
+func (g *Gate) Choose(ctx context.Context, who Asker, candidates []string) (name string, a session.Admission, err error) {
+	left, err := g.offer(ctx, who, candidates)
+	switch {
+	case err != nil:
+		return "", session.Admission{}, err
+	case len(left.open) == 1:
+		return left.open[0], session.Admission{}, nil
+	case len(left.open) > 1:
+		return "", session.Admission{Question: whichOf(left.open)}, nil
+	}
+	return "", session.Admission{Refusal: left.Refusal, Stranger: left.Stranger, By: left.By}, nil
+}
+
+// offer is what is left to choose from.
+type offer struct {
+	// open are the repositories in which somebody may command, ten at most.
+	open []string
 	// Passage says why there is none to choose from.
 	Passage
 }
 
-// Offer finds out in which of some repositories somebody may command, for no
-// other is to be named to them. It only reads.
-func (g *Gate) Offer(ctx context.Context, who Asker, names []string) (Offer, error) {
-	none := Passage{Refusal: Nowhere}
+// offer finds out in which of some repositories somebody may command, for no
+// other is to be named to them.
+func (g *Gate) offer(ctx context.Context, who Asker, names []string) (offer, error) {
+	none := Passage{Refusal: noRepository}
 	var open []string
 	for _, name := range names[:min(len(names), maxLooks)] {
 		p, err := g.Pass(ctx, who, name, "")
 		if err != nil {
-			return Offer{}, fmt.Errorf("ask whether %s can be chosen: %w", name, err)
+			return offer{}, fmt.Errorf("ask whether %s can be chosen: %w", name, err)
 		}
 		if p.Refusal == "" {
 			open = append(open, name)
@@ -50,20 +66,20 @@ func (g *Gate) Offer(ctx context.Context, who Asker, names []string) (Offer, err
 		switch {
 		case p.Stranger && p.By.Login == who.ID: // who is nobody on the code host is so everywhere
 			none.Refusal = p.Refusal
-			return Offer{Passage: none}, nil
+			return offer{Passage: none}, nil
 		case len(open) == maxOffered:
-			return Offer{Open: open}, nil
+			return offer{open: open}, nil
 		}
 	}
 	if len(open) > 0 {
-		return Offer{Open: open}, nil
+		return offer{open: open}, nil
 	}
-	return Offer{Passage: none}, nil
+	return offer{Passage: none}, nil
 }
 
-// WhichOne asks in which of some repositories to work.
-func WhichOne(names []string) *session.Question {
-	q := &session.Question{Text: whichOne}
+// whichOf asks in which of some repositories to work.
+func whichOf(names []string) *session.Question {
+	q := &session.Question{Text: which}
 	for _, name := range names {
 		q.Choices = append(q.Choices, session.Choice{Label: name, Value: name})
 	}

@@ -25,13 +25,13 @@ func TestOffer(t *testing.T) {
 		{"some", []string{"acme/a", "acme/secret", "acme/b"}, "ada", []string{"acme/a", "acme/b"}, []string{"acme/a", "acme/b"}, "", false},
 		{"none of them", []string{"acme/secret", "acme/vault"}, "ada", nil, nil, closed, true},
 		{"nobody on the code host", []string{"acme/a", "acme/b"}, "", nil, nil, unmatched, true},
-		{"there is none", nil, "ada", nil, nil, Nowhere, false},
+		{"there is none", nil, "ada", nil, nil, noRepository, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			host := offering(tt.login, tt.may...)
-			o, err := (&Gate{Repositories: host, Rights: host}).Offer(t.Context(), ada, tt.names)
-			if err != nil || !slices.Equal(o.Open, tt.open) || o.Refusal != tt.refusal || o.Stranger != tt.stranger || strings.Contains(o.Refusal, "acme/") {
+			o, err := (&Gate{Repositories: host, Rights: host}).offer(t.Context(), ada, tt.names)
+			if err != nil || !slices.Equal(o.open, tt.open) || o.Refusal != tt.refusal || o.Stranger != tt.stranger || strings.Contains(o.Refusal, "acme/") {
 				t.Errorf("%+v, %v", o, err)
 			}
 		})
@@ -55,17 +55,17 @@ func TestOfferBounds(t *testing.T) {
 		names = append(names, fmt.Sprintf("acme/r%d", n))
 	}
 	all, none := offering("ada", names...), offering("ada")
-	if o, err := (&Gate{Repositories: all, Rights: all}).Offer(t.Context(), ada, names); err != nil || !slices.Equal(o.Open, names[:maxOffered]) {
+	if o, err := (&Gate{Repositories: all, Rights: all}).offer(t.Context(), ada, names); err != nil || !slices.Equal(o.open, names[:maxOffered]) {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err := (&Gate{Repositories: none, Rights: none}).Offer(t.Context(), ada, names); err != nil || len(o.Open) != 0 || len(none.asked) != 3*maxLooks {
+	if o, err := (&Gate{Repositories: none, Rights: none}).offer(t.Context(), ada, names); err != nil || len(o.open) != 0 || len(none.asked) != 3*maxLooks {
 		t.Errorf("%+v, %v: %d questions", o, err, len(none.asked))
 	}
 	all.err["may"] = errAway
-	if _, err := (&Gate{Repositories: all, Rights: all}).Offer(t.Context(), ada, names); !errors.Is(err, errAway) {
+	if _, err := (&Gate{Repositories: all, Rights: all}).offer(t.Context(), ada, names); !errors.Is(err, errAway) {
 		t.Error(err)
 	}
-	if q := WhichOne(names[:2]); len(q.Choices) != 2 || q.Choices[1] != (session.Choice{Label: "acme/r1", Value: "acme/r1"}) || q.Text == "" {
+	if q := whichOf(names[:2]); len(q.Choices) != 2 || q.Choices[1] != (session.Choice{Label: "acme/r1", Value: "acme/r1"}) || q.Text == "" {
 		t.Errorf("%+v", q)
 	}
 }

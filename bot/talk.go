@@ -310,13 +310,13 @@ func work(v session.View) string {
 		where += " in " + code(clip(v.Repo, 200))
 	}
 	if v.Changed && v.Files > 0 {
-		where += ", " + count(v.Files, "file") + " changed"
+		where += ", " + Count(v.Files, "file") + " changed"
 	}
 	return where + "."
 }
 
 func numbers(v session.View) string {
-	if all := facts(v); len(all) > 0 {
+	if all := Facts(v); len(all) > 0 {
 		return strings.Join(all, " · ")
 	}
 	return ""

@@ -13,6 +13,22 @@ import (
 // MaxBudget is the most that a person can allow one turn, in USD.
 const MaxBudget = 10_000
 
+// NeedsRight: what is asked is about the work, and not for everybody who can
+// write where it is asked.
+func NeedsRight(v session.Verb) bool {
+	switch v {
+	case session.Stop, session.Withdraw, session.Help, session.Status, session.Unclear:
+		return false
+	}
+	return true
+}
+
+// NeedsContext: the agent gets to work on it, and so has to know what it is
+// about.
+func NeedsContext(v session.Verb) bool {
+	return v == session.Instruct || v == session.Finish || v == session.Retry
+}
+
 // verb looks whether the instruction c is one of the words with a meaning of
 // its own. They have it only when they stand alone: "/ship ready the docs" is
 // an instruction. One exception, towards the safe side: "stop" alone on its

@@ -15,7 +15,7 @@ import (
 func StatusLine(i Idiom, v session.View) string {
 	parts := []string{i.either(headline(v), doingNow(v)) + "."}
 	if v.Turn > 0 {
-		parts = append(parts, sentence(facts(v)))
+		parts = append(parts, sentence(Facts(v)))
 	}
 	if v.PR != nil && !strings.Contains(parts[0], v.PR.URL) {
 		parts = append(parts, "Pull request "+link("#"+strconv.Itoa(v.PR.Number), v.PR.URL)+".")
@@ -141,14 +141,14 @@ func moreThan(usd float64) int {
 	return min(max(10, 2*int(math.Ceil(usd))), MaxBudget)
 }
 
-// facts are the numbers of a turn, the telling ones first.
-func facts(v session.View) []string {
+// Facts are the numbers of a turn, in Markdown, the telling ones first.
+func Facts(v session.View) []string {
 	var out []string
 	if v.Model != "" {
 		out = append(out, code(clip(v.Model, 128)))
 	}
 	if v.Usage.Calls > 0 {
-		out = append(out, count(v.Usage.Calls, "model call"))
+		out = append(out, Count(v.Usage.Calls, "model call"))
 	}
 	if cost := usd(v.Usage.USD); cost != "" {
 		out = append(out, cost)
@@ -159,7 +159,8 @@ func facts(v session.View) []string {
 	return out
 }
 
-func count(n int, thing string) string {
+// Count is so many of a thing, whose plural ends in an s.
+func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
@@ -179,14 +180,14 @@ func usd(amount float64) string {
 
 // took writes how long something lasted, as exactly as people care.
 func took(d time.Duration) string {
-	switch d = d.Round(time.Second); {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Round(time.Minute).Minutes()))
+	seconds, minutes := int(d.Round(time.Second).Seconds()), int(d.Round(time.Minute).Minutes())
+	switch {
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case minutes < 60:
+		return fmt.Sprintf("%d min", minutes)
 	}
-	d = d.Round(time.Minute)
-	return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
 }
 
 // link is a Markdown link, or just its text when the address would break it.

@@ -309,7 +309,7 @@ func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		400 * time.Millisecond: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 90 * time.Second: "2 min",
-		59*time.Minute + 40*time.Second: "60 min", time.Hour: "1 h 0 min", 25*time.Hour + 90*time.Second: "25 h 2 min",
+		59*time.Minute + 40*time.Second: "1 h 0 min", time.Hour: "1 h 0 min", 25*time.Hour + 90*time.Second: "25 h 2 min",
 	} {
 		if got := took(d); got != want {
 			t.Errorf("took(%v) = %q, want %q", d, got, want)

@@ -8,11 +8,18 @@ import (
 // anotherMessage is what an edit leads to that changes more than words.
 const anotherMessage = "Your edit changes more than the words of what you asked, so I go by what it said before. Write the rest in a message of its own."
 
+// tooLate is what an edit leads to that comes when the agent is at it.
+const tooLate = "I had begun with what it said before your edit, so I go by that. Write what is to be different in a message of its own."
+
 // amended takes over the words of a request that nobody has begun to work on.
 // Later the agent has read it already, and what it did cannot be unsaid.
 func (n *step) amended(r Request, before string) {
 	open := n.unapplied(r.ID)
-	if open == nil || open.Text == r.Text {
+	if open == nil {
+		n.missed(r)
+		return
+	}
+	if open.Text == r.Text {
 		return
 	}
 	repo := open.Repo
@@ -28,6 +35,20 @@ func (n *step) amended(r Request, before string) {
 		return
 	}
 	open.Text = strings.Replace(open.Text, before, r.Text, 1) // more was said while it waited
+}
+
+// missed: an edit came when the agent was at it. Whoever made it is told the
+// first time; most of the others are of typing errors.
+func (n *step) missed(r Request) {
+	if !n.busy() {
+		return
+	}
+	i := slices.IndexFunc(n.Turn.Requests, func(at Request) bool { return at.says(r.ID) })
+	if i < 0 || n.Turn.Requests[i].Text == r.Text && n.Turn.Requests[i].Verb == r.Verb {
+		return
+	}
+	n.Turn.Requests[i].Said = r.ID + ".told"
+	n.say(r, tooLate)
 }
 
 // unapplied finds a request that no work has begun on, by the id of what was

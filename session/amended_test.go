@@ -41,8 +41,8 @@ func TestAmended(t *testing.T) {
 		"waiting":              {waiting, first, "fix that", false},
 		"being prepared":       {turn(Preparing, first, other), first, "fix that", false},
 		"joined what begins":   {turn(Preparing, other, first), first, "fix that", false},
-		"the agent has it":     {turn(Running, first), first, "fix it", false},
-		"being pushed":         {turn(Publishing, first), first, "fix it", false},
+		"the agent has it":     {turn(Running, first), first, "fix it", true},
+		"being pushed":         {turn(Publishing, first), first, "fix it", true},
 		"over":                 {turn(Ended, first), first, "fix it", false},
 		"of another":           {admitting(first), other, "fix it", false},
 		"never heard of":       {State{ID: "s"}, first, "", false},
@@ -50,7 +50,7 @@ func TestAmended(t *testing.T) {
 		"another repository":   {admitting(first), with(func(r *Request) { r.Repo = "acme/api" }), "fix it", true},
 		"another branch":       {waiting, with(func(r *Request) { r.Branch = "topic" }), "fix it", true},
 		"another model":        {turn(Preparing, first), with(func(r *Request) { r.Model = "small" }), "fix it", true},
-		"another, once begun":  {turn(Running, first), with(func(r *Request) { r.Verb = Stop }), "fix it", false},
+		"another, once begun":  {turn(Running, first), with(func(r *Request) { r.Verb = Stop }), "fix it", true},
 		"asked by the command": {admitting(with(func(r *Request) { r.Verb = Unclear })), first, "fix it", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,6 +68,10 @@ func TestAmended(t *testing.T) {
 			}
 			if pendingKind(got.Pending, Say) != tt.told {
 				t.Errorf("pending %+v", got.Pending)
+			}
+			edit.Text = "fix that at last"
+			if more := Step(got, Event{Kind: Amended, At: now, Request: &edit, Before: before}, testPolicy()); tt.told && len(more.Pending) > len(got.Pending) {
+				t.Errorf("told again: %+v", more.Pending)
 			}
 			if unchanged, _ := tt.state.Encode(); !cmp.Equal(raw, unchanged) {
 				t.Error("the state that was given is another")

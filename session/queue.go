@@ -87,7 +87,7 @@ func (q *Queue) take(ctx context.Context, d Demand) error {
 		if wait <= 0 {
 			return nil
 		}
-		if err := sleep(ctx, min(wait, maxLook)); err != nil {
+		if err := Sleep(ctx, min(wait, maxLook)); err != nil {
 			return err
 		}
 	}
@@ -126,8 +126,8 @@ func (q *Queue) left(id lineID, l *line) {
 	}
 }
 
-// sleep waits, or returns the cause of ctx's end.
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits, or returns the cause of ctx's end.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

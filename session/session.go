@@ -174,12 +174,13 @@ type Admission struct {
 	Head string       `json:"head,omitempty"`
 	PR   *PullRequest `json:"pr,omitempty"`
 	// Title and Context describe the issue or pull request. Context is
-	// untrusted data for the agent, at most 32 KiB.
+	// untrusted data for the agent, at most 80 KiB: 32 of what was said, and 48
+	// of the files that came with that or with Quote.
 	Title   string `json:"ti,omitempty"`
 	Context string `json:"cx,omitempty"`
 	// Quote takes the place of the request's, unless that is Inline: what was
-	// said around it and is no instruction, at most 16 KiB. A running turn gets
-	// to see it with the request.
+	// said around it and is no instruction, at most 16 KiB, and its part of the
+	// files. A running turn gets to see it with the request.
 	Quote  string  `json:"q,omitempty"`
 	Origin *Origin `json:"or,omitempty"`
 	// Links are threads elsewhere that what is asked names. The session's state

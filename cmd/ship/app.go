@@ -195,6 +195,7 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser,
 		Life:    s.boxPolicy(),
 		Calls:   s.Limits.ModelCalls,
+		Hosts:   s.Sandbox.reachable(),
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},
 		Author:  identity(ctx, host, p.log),
 		Message: bot.CommitMessage,

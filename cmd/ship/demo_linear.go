@@ -22,14 +22,23 @@ type linearScene struct {
 	// issue is named as in Linear, and session is the agent session there.
 	issue, session string
 	// What was shown last.
-	plan, state string
-	heard       int
+	plan, state, card string
+	heard             int
 }
 
 func inLinear(s *stage) (scene, error) {
-	stand, err := lineartest.New(lineartest.Options{})
+	l, err := openLinear(s)
 	if err != nil {
 		return scene{}, err
+	}
+	return scene{where: "Linear on " + l.linear.URL, ask: l.ask, listen: l.listen, ending: l.ending, close: l.linear.Close}, nil
+}
+
+// openLinear starts a stand-in with an issue, and adds it to the settings.
+func openLinear(s *stage) (*linearScene, error) {
+	stand, err := lineartest.New(lineartest.Options{})
+	if err != nil {
+		return nil, err
 	}
 	stand.CreateTeam(demoTeam, "Shop")
 	l := &linearScene{stage: s, linear: stand}
@@ -39,11 +48,11 @@ func inLinear(s *stage) (scene, error) {
 		APIURL: stand.APIURL(), TokenURL: stand.TokenURL(),
 	}
 	s.settings.Routes.Teams = map[string]string{demoTeam: demoRepo}
-	return scene{where: "Linear on " + stand.URL, ask: l.ask, listen: l.listen, ending: l.ending, close: stand.Close}, nil
+	l.state = stand.Issue(l.issue).State
+	return l, nil
 }
 
 func (l *linearScene) ask(ctx context.Context, url string) error {
-	l.state = l.linear.Issue(l.issue).State
 	id, d := l.linear.Delegate(l.issue, demoPerson)
 	l.session = id
 	l.line("@"+demoPerson, "assigns "+l.issue+" to ship in Linear: "+sampleTitle)
@@ -71,9 +80,21 @@ func (l *linearScene) listen() {
 		l.plan = plan
 		l.line("Linear", "plan      "+plan)
 	}
-	if now := l.linear.Issue(l.issue).State; now != l.state {
-		l.line("Linear", "issue     "+l.issue+" is "+now)
-		l.state = now
+	l.watch()
+}
+
+// watch prints what became of the issue since the last time.
+func (l *linearScene) watch() {
+	issue := l.linear.Issue(l.issue)
+	if issue.State != l.state {
+		l.line("Linear", "issue     "+l.issue+" is "+issue.State)
+		l.state = issue.State
+	}
+	for _, a := range issue.Attachments {
+		if card := a.Title + ": " + a.Subtitle; a.Subtitle != "" && card != l.card {
+			l.card = card
+			l.line("Linear", "attached  "+card)
+		}
 	}
 }
 
@@ -106,7 +127,13 @@ func (l *linearScene) ending() {
 			fmt.Fprintln(l.out, indent(a.Content.Body))
 		}
 	}
-	for _, a := range issue.Attachments {
-		fmt.Fprintf(l.out, "  attached: %s %s\n\n", a.Title, a.URL)
+	l.attached()
+}
+
+// attached lists what is attached to the issue.
+func (l *linearScene) attached() {
+	for _, a := range l.linear.Issue(l.issue).Attachments {
+		fmt.Fprintf(l.out, "  attached: %s\n", strings.TrimSpace(a.Title+" "+a.Subtitle+" "+a.URL))
 	}
+	fmt.Fprintln(l.out)
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"ship/config"
 	"ship/integrations/slack"
@@ -13,10 +13,12 @@ import (
 
 const demoChannel = "shop"
 
-// slackScene is a channel in a stand-in for Slack, in which ship is mentioned.
+// slackScene is a channel in a stand-in for Slack, in which ship is mentioned. What
+// is asked names an issue in Linear, which shows how it goes.
 type slackScene struct {
 	*stage
 	slack *slacktest.Server
+	issue *linearScene
 	// root is the message that begins the thread.
 	root string
 	// shown is what was shown of each message last, and thanked whether the
@@ -31,21 +33,27 @@ func inSlack(s *stage) (scene, error) {
 		return scene{}, err
 	}
 	channel := stand.CreateChannel(slacktest.Channel{Name: demoChannel, Members: []string{demoPerson}})
-	l := &slackScene{stage: s, slack: stand, shown: map[string]string{}}
+	issue, err := openLinear(s)
+	if err != nil {
+		return scene{}, errors.Join(err, stand.Close())
+	}
+	l := &slackScene{stage: s, slack: stand, issue: issue, shown: map[string]string{}}
 	s.settings.Slack = slack.Settings{
 		BotToken: config.NewSecret(stand.BotToken()), SigningSecret: config.NewSecrets(demoSecret), APIURL: stand.APIURL(),
 	}
 	s.settings.Routes.Channels = map[string]string{channel: demoRepo}
-	return scene{where: "Slack on " + stand.URL, ask: l.ask, listen: l.listen, ending: l.ending, close: stand.Close}, nil
+	return scene{
+		where: "Slack on " + stand.URL + "; Linear on " + issue.linear.URL, ask: l.ask, listen: l.listen, ending: l.ending,
+		close: func() error { return errors.Join(stand.Close(), issue.linear.Close()) },
+	}, nil
 }
 
 // ask mentions ship, which Slack tells twice: as a mention and as a message.
 func (l *slackScene) ask(ctx context.Context, url string) error {
-	root, all := l.slack.Mention(slacktest.Said{
-		Channel: demoChannel, By: demoPerson, Text: "@ship " + sampleTitle + ". " + strings.ReplaceAll(sampleIssue, "\n", " "),
-	})
+	text := sampleTitle + ": https://linear.app/acme/issue/" + l.issue.issue
+	root, all := l.slack.Mention(slacktest.Said{Channel: demoChannel, By: demoPerson, Text: "@ship " + text})
 	l.root = root
-	l.line("@"+demoPerson, "in #"+demoChannel+" of Slack: @ship "+sampleTitle+". …")
+	l.line("@"+demoPerson, "in #"+demoChannel+" of Slack: @ship "+text)
 	for _, d := range all {
 		answer, err := l.slack.Deliver(ctx, url+"/webhooks/slack", d)
 		if err != nil {
@@ -61,6 +69,7 @@ func (l *slackScene) ask(ctx context.Context, url string) error {
 // listen prints what came into the thread since the last time, or changed
 // there.
 func (l *slackScene) listen() {
+	l.issue.watch()
 	for _, m := range l.slack.Thread(demoChannel, l.root) {
 		if m.TS == l.root && len(m.Reactions) > 0 && !l.thanked {
 			l.thanked = true
@@ -84,4 +93,6 @@ func (l *slackScene) ending() {
 	for _, m := range l.slack.Thread(demoChannel, l.root) {
 		fmt.Fprintf(l.out, "  %s\n%s\n", l.paint(bold, m.By), indent(m.Plain))
 	}
+	l.title(l.issue.issue + " in Linear, which was named: " + l.issue.state)
+	l.issue.attached()
 }

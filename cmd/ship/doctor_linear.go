@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ship/bot"
 	"ship/integrations"
 	"ship/integrations/linear"
 	"ship/session"
@@ -116,7 +117,7 @@ func checkLinearAddress(_ context.Context, p *patient) finding {
 		return bad(remedy, "public_url is not set, so nobody knows where Linear is to deliver")
 	}
 	target := strings.TrimRight(p.settings.PublicURL, "/") + linear.HookPath
-	if err := linear.CheckPublic(p.settings.PublicURL); err != nil {
+	if err := bot.CheckPublic(p.settings.PublicURL, "Linear"); err != nil {
 		return doubt(remedy, "%v", err)
 	}
 	return good("the webhook of the app has to lead to %s", target)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ship/bot"
 	"ship/integrations/slack"
 )
 
@@ -117,7 +118,7 @@ func checkSlackAddress(_ context.Context, p *patient) finding {
 	if p.settings.PublicURL == "" {
 		return bad(remedy, "public_url is not set, so nobody knows where Slack is to deliver")
 	}
-	if err := slack.CheckPublic(strings.TrimRight(p.settings.PublicURL, "/")); err != nil {
+	if err := bot.CheckPublic(p.settings.PublicURL, "Slack"); err != nil {
 		return doubt(remedy, "%v", err)
 	}
 	return good("events, commands and buttons of the app have to lead to %s", strings.TrimRight(p.settings.PublicURL, "/")+slack.HookPath)

@@ -20,6 +20,15 @@ func (s SandboxSettings) egress(o broker.EgressObserver) (broker.Egress, error) 
 	return broker.Egress{Hosts: hosts, MaxBytes: s.MaxTraffic, Observer: o}, err
 }
 
+// reachable are the rules that the agent is told of.
+func (s SandboxSettings) reachable() []string {
+	hosts, err := broker.ParseHosts(s.AllowHosts)
+	if err != nil {
+		return nil // Validate has refused it
+	}
+	return hosts.Rules()
+}
+
 // agentEnv tells programs in a box where to go; nowhere, unless something may
 // be reached.
 func (s SandboxSettings) agentEnv() []string {

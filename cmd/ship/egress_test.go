@@ -24,6 +24,9 @@ func TestAllowHosts(t *testing.T) {
 	if env := s.Sandbox.agentEnv(); !slices.Contains(env, "https_proxy=http://127.0.0.1:4010") || !slices.Contains(env, "NO_PROXY=localhost,127.0.0.1,::1") {
 		t.Errorf("the agent is told %q", env)
 	}
+	if rules := s.Sandbox.reachable(); !slices.Contains(rules, "pypi.org") || !slices.Contains(rules, "*.example.com") {
+		t.Errorf("the agent may reach %q", rules)
+	}
 	s, err = readSettings("", nil)
 	if err != nil {
 		t.Fatal(err)

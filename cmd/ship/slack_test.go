@@ -74,8 +74,9 @@ func (r *slackRig) checkSeen(t *testing.T, root string) {
 	if !slices.Contains(asked.Reactions, ":eyes: ship") || len(living) != 1 {
 		t.Fatalf("reactions %v, %d living messages:\n%s", asked.Reactions, len(living), r.slack.World())
 	}
-	if took := living[0].Created.Sub(asked.Created); took > 3*time.Second {
-		t.Errorf("the first sign of life took %s", took)
+	took := living[0].Created.Sub(asked.Created)
+	if t.Logf("the first sign of life took %s", took); took > 3*time.Second {
+		t.Errorf("that is too long for whoever waits")
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-github/v66/github"
 
+	"ship/bot"
 	"ship/session"
 )
 
@@ -62,7 +63,7 @@ func (w *work) admitTo(ctx context.Context, r session.Request, a *session.Admiss
 	} else {
 		err = w.admitToIssue(ctx, r, a)
 	}
-	if err != nil || a.Refusal != "" || a.Forward != "" || !needsContext(r.Verb) {
+	if err != nil || a.Refusal != "" || a.Forward != "" || !bot.NeedsContext(r.Verb) {
 		return err
 	}
 	a.Context, err = w.describe(ctx, about)
@@ -73,11 +74,6 @@ func (w *work) admitTo(ctx context.Context, r session.Request, a *session.Admiss
 func (w *work) guest() bool {
 	_, _, native := sessionThread(w.job.State.ID)
 	return w.job.State.ID != "" && !native
-}
-
-// needsContext: the agent gets to work on it.
-func needsContext(v session.Verb) bool {
-	return v == session.Instruct || v == session.Finish || v == session.Retry
 }
 
 // subject fetches what the thread is about. Whether it is a pull request,
@@ -163,7 +159,7 @@ func (w *work) elsewhere() bool {
 }
 
 // works: the verb leads to work on the branch.
-func works(v session.Verb) bool { return needsContext(v) || v == session.Ready }
+func works(v session.Verb) bool { return bot.NeedsContext(v) || v == session.Ready }
 
 // unworkable says why ship cannot push to a pull request's branch; empty when
 // it can.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"ship/session"
 )
 
 // pacer keeps content-creating requests of one installation apart.
@@ -15,14 +17,7 @@ type pacer struct {
 
 // wait returns when it is this caller's turn, or with the context's cause.
 func (p *pacer) wait(ctx context.Context) error {
-	timer := time.NewTimer(time.Until(p.turn()))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return session.Sleep(ctx, time.Until(p.turn()))
 }
 
 // turn reserves the next free moment.

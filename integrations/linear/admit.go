@@ -33,7 +33,7 @@ func (w *work) admit(ctx context.Context) (session.Performed, error) {
 		}
 	}
 	decide := w.entrust
-	if !needsRight(r.Verb) {
+	if !bot.NeedsRight(r.Verb) {
 		decide = w.hear
 	}
 	a, err := decide(ctx, *r)
@@ -42,20 +42,6 @@ func (w *work) admit(ctx context.Context) (session.Performed, error) {
 	}
 	a.Talks = !a.Void
 	return session.Performed{Admission: &a}, nil
-}
-
-// needsRight: it is about the work, and not for everybody who can write here.
-func needsRight(v session.Verb) bool {
-	switch v {
-	case session.Stop, session.Withdraw, session.Help, session.Status, session.Unclear:
-		return false
-	}
-	return true
-}
-
-// needsContext: the agent gets to work on it.
-func needsContext(v session.Verb) bool {
-	return v == session.Instruct || v == session.Finish || v == session.Retry
 }
 
 // hear admits what needs neither a repository nor a right: everybody who can
@@ -111,7 +97,7 @@ func (w *work) entrust(ctx context.Context, r session.Request) (session.Admissio
 		return session.Admission{Refusal: refusal}, err
 	}
 	var i *ql.Issue
-	if bot.RepoOf(w.job.State) == "" || needsContext(r.Verb) {
+	if bot.RepoOf(w.job.State) == "" || bot.NeedsContext(r.Verb) {
 		if i, err = w.issue(ctx); err != nil {
 			return session.Admission{}, err
 		}
@@ -196,7 +182,7 @@ func (w *work) explain(ctx context.Context, r session.Request, i *ql.Issue, a *s
 		a.Origin = &session.Origin{Name: bot.PlainName(i.Identifier), URL: i.Url}
 	}
 	switch {
-	case !needsContext(r.Verb):
+	case !bot.NeedsContext(r.Verb):
 	case r.Quote != "":
 		a.Context = foreword(r.Quote)
 	case i != nil:

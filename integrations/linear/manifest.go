@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
+
+	"ship/bot"
 )
 
 // manifestJSON is what an OAuth app for ship is like. It is the same as
@@ -60,32 +61,10 @@ func (r Registration) Check() (Registration, error) {
 	if lower := strings.ToLower(r.Name); strings.Contains(lower, "linear") || strings.Contains(lower, "://") {
 		return r, errors.New("linear: an app's name holds neither Linear's own nor an address")
 	}
-	return r, CheckPublic(r.PublicURL)
-}
-
-// CheckPublic says why Linear would deliver nothing to an address. It takes
-// https and a public host only.
-func CheckPublic(address string) error {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("linear: the public address is not one like https://ship.example.com")
-	case u.Scheme != "https":
-		return errors.New("linear: the public address does not begin with https, and Linear delivers to nothing else")
-	case !public(u.Hostname()):
-		return fmt.Errorf("linear: %s is not a public host, and Linear delivers to nothing else; for a trial, the address of a tunnel will do", u.Hostname())
+	if err := bot.CheckPublic(r.PublicURL, "Linear"); err != nil {
+		return r, fmt.Errorf("linear: %w; for a trial, the address of a tunnel will do", err)
 	}
-	return nil
-}
-
-// public tells whether others may reach a host, as far as its name says.
-func public(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsGlobalUnicast() && !ip.IsPrivate()
-	}
-	lower := strings.ToLower(strings.TrimRight(host, "."))
-	return strings.Contains(lower, ".") && !strings.HasSuffix(lower, ".localhost") &&
-		!strings.HasSuffix(lower, ".local") && !strings.HasSuffix(lower, ".internal")
+	return r, nil
 }
 
 // Manifest is what Page hands to the form.

@@ -143,10 +143,7 @@ func TestRegistrationIsChecked(t *testing.T) {
 	for name, r := range map[string]Registration{
 		"one letter": {Name: "s", PublicURL: "https://ship.example.com"}, "long name": {Name: strings.Repeat("x", 81), PublicURL: "https://ship.example.com"},
 		"Linear's name": {Name: "My Linear bot", PublicURL: "https://ship.example.com"}, "an address": {Name: "http://x", PublicURL: "https://ship.example.com"},
-		"no address": {}, "http": {PublicURL: "http://ship.example.com"}, "password": {PublicURL: "https://u:hunter2@ship.example.com"},
-		"query": {PublicURL: "https://ship.example.com/?a=b"}, "localhost": {PublicURL: "https://localhost:8080"},
-		"loopback": {PublicURL: "https://127.0.0.1"}, "private": {PublicURL: "https://192.168.1.2"}, "one word": {PublicURL: "https://ship"},
-		"local": {PublicURL: "https://ship.local"}, "loopback 6": {PublicURL: "https://[::1]"},
+		"no address": {}, "password": {PublicURL: "https://u:hunter2@ship.example.com"},
 	} {
 		if _, err := r.Check(); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", name, err)
@@ -155,8 +152,5 @@ func TestRegistrationIsChecked(t *testing.T) {
 	r, err := Registration{PublicURL: "https://ship.example.com/"}.Check()
 	if err != nil || r.Name != "ship" || r.PublicURL != "https://ship.example.com" {
 		t.Errorf("%+v, %v", r, err)
-	}
-	if err := CheckPublic("https://8.8.8.8:8443/ship"); err != nil {
-		t.Error(err)
 	}
 }

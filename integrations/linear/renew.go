@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ship/config"
+	"ship/session"
 )
 
 // errSoon: Linear refuses the token that it gave a moment ago. Another would
@@ -134,7 +135,7 @@ func (t *Tokens) alone(ctx context.Context, name string) (record, error) {
 		case t.usable(cur):
 			return cur, nil
 		}
-		if err := sleep(ctx, lookEvery+mathrand.N(lookEvery)); err != nil {
+		if err := session.Sleep(ctx, lookEvery+mathrand.N(lookEvery)); err != nil {
 			return record{}, err
 		}
 	}
@@ -235,16 +236,4 @@ func (t *Tokens) failed(ctx context.Context, name string, cur record, err error)
 	}
 	t.log.ErrorContext(ctx, "linear took back the access to a workspace: install the app there again", "name", name, "err", err)
 	return fmt.Errorf("%w: %w", ErrReinstall, err)
-}
-
-// sleep waits, or returns the cause of ctx's end.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -117,7 +117,7 @@ func change(ctx context.Context, v session.Vault, name string, ttl time.Duration
 		if err != nil || swapped {
 			return err
 		}
-		if err := sleep(ctx, mathrand.N(changeRest)); err != nil {
+		if err := session.Sleep(ctx, mathrand.N(changeRest)); err != nil {
 			return err
 		}
 	}

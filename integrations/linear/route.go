@@ -59,25 +59,14 @@ func (w *work) route(ctx context.Context, r session.Request, i *ql.Issue, who bo
 		return "", a, fmt.Errorf("find the repository: %w", err)
 	case name != "":
 		return name, a, nil
-	case len(candidates) == 0:
-		return "", session.Admission{Refusal: bot.Nowhere}, nil
 	}
-	offer, err := w.gate.Offer(ctx, who, w.ranked(ctx, candidates))
-	switch {
-	case err != nil:
-		return "", a, err
-	case len(offer.Open) == 1:
-		return offer.Open[0], a, nil
-	case len(offer.Open) > 1:
-		return "", session.Admission{Question: bot.WhichOne(offer.Open)}, nil
-	}
-	return "", session.Admission{Refusal: offer.Refusal, Stranger: offer.Stranger, By: offer.By}, nil
+	return w.gate.Choose(ctx, who, w.ranked(ctx, candidates))
 }
 
 // ranked puts first what Linear takes to be meant. The question can be asked
 // without: a failure is only logged.
 func (w *work) ranked(ctx context.Context, names []string) []string {
-	if w.thread.issue == "" {
+	if w.thread.issue == "" || len(names) == 0 {
 		return names
 	}
 	confidence, err := w.suggestions(ctx, names)

@@ -3,6 +3,7 @@ package slack
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	ackTimeout = 5 * time.Second
 	// ackAgain is how often it is tried again. After that it is too late for it.
 	ackAgain = 1
+	// tidyTries is how often it is tried again to take off what has had its day.
+	tidyTries = 2
 )
 
 // errAck is the cause of an acknowledgement that took too long.
@@ -54,7 +57,7 @@ func (w *work) acknowledge(ctx context.Context) (session.Performed, error) {
 func (w *work) pressed(ctx context.Context, ts string) error {
 	switch w.verb() {
 	case session.Instruct, session.Ready:
-		return w.besides(ctx, "take the buttons off", w.retire(ctx, ts, w.chosen(w.effect.Ref), w.rememberOffer(nameIn(w.effect.Ref), w.request(w.effect.Ref))...))
+		return w.persist(ctx, "take the buttons off", w.retire(ctx, ts, w.chosen(w.effect.Ref), w.rememberOffer(nameIn(w.effect.Ref), w.request(w.effect.Ref))...))
 	}
 	return nil
 }
@@ -80,6 +83,15 @@ func (w *work) besides(ctx context.Context, what string, err error) error {
 	}
 	w.app.log.InfoContext(ctx, "slack was not shown all", "session", string(w.job.State.ID), "what", what, "err", err)
 	return nil
+}
+
+// persist is besides for what would look wrong for good: it is tried again before
+// it is let go of.
+func (w *work) persist(ctx context.Context, what string, err error) error {
+	if err != nil && ctx.Err() == nil && w.effect.Attempts < tidyTries && classify(err).Again {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return w.besides(ctx, what, err)
 }
 
 // verb of what is acknowledged.

@@ -151,6 +151,46 @@ func TestAcknowledgePress(t *testing.T) {
 	}
 }
 
+// TestAcknowledgePressPersists: buttons that nobody takes off look as if they could
+// be pressed for good, so trouble that passes is waited for, and no other.
+func TestAcknowledgePressPersists(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"conversations.replies", "chat.update"} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			f := newFloor(t, slacktest.Options{})
+			s := f.working()
+			s.Turn.Stage = session.Ended
+			w, err := f.performer.begin(f.job(session.Ask, s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ts, err := w.post(t.Context(), Asking, "question", posed(blockID(f.thread.team, ofTurn(nameChoose, 1)), "Which?", choices(2, 10))[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.Inject(slacktest.Fault{On: method, Status: http.StatusBadGateway, Times: tidyTries + 1})
+			j := f.seen(session.Instruct, ref{kind: refButton, ts: ts}, s)
+			for j.Effect.Attempts = range tidyTries {
+				_, err := f.performer.Perform(t.Context(), j)
+				if p, ok := errors.AsType[*session.Problem](err); !ok || !p.Again {
+					t.Errorf("attempt %d: %v", j.Effect.Attempts+1, err)
+				}
+			}
+			j.Effect.Attempts = tidyTries
+			f.do(j) // lets go of it
+			if len(f.Message("eng", ts).Controls) == 0 {
+				t.Error("nothing was in the way")
+			}
+			j.Effect.Attempts = 1
+			f.do(again(j))
+			if len(f.Message("eng", ts).Controls) > 0 {
+				t.Error("the buttons stayed")
+			}
+		})
+	}
+}
+
 // TestAcknowledgeAnswerLost: nothing is there twice, and the message is known.
 func TestAcknowledgeAnswerLost(t *testing.T) {
 	t.Parallel()

@@ -36,24 +36,10 @@ func (w *work) decide(ctx context.Context, r session.Request) (session.Admission
 		return session.Admission{}, err
 	case self.team != w.thread.team: // our token can do nothing there
 		return session.Admission{Refusal: sayElsewhere, Stranger: true, By: r.By}, nil
-	case needsRight(r.Verb):
+	case bot.NeedsRight(r.Verb):
 		return w.command(ctx, r)
 	}
 	return w.hear(ctx, r)
-}
-
-// needsRight: it is about the work, and not for everybody who can write here.
-func needsRight(v session.Verb) bool {
-	switch v {
-	case session.Stop, session.Withdraw, session.Help, session.Status, session.Unclear:
-		return false
-	}
-	return true
-}
-
-// needsContext: the agent gets to work on it.
-func needsContext(v session.Verb) bool {
-	return v == session.Instruct || v == session.Finish || v == session.Retry
 }
 
 // hear admits what needs neither a repository nor a right: everybody of the
@@ -115,7 +101,7 @@ func (w *work) entrust(ctx context.Context, r session.Request, m member) (sessio
 		return a, err
 	}
 	w.noteRecent(ctx, m, a.Repo.Name)
-	if !needsContext(r.Verb) {
+	if !bot.NeedsContext(r.Verb) {
 		return a, nil
 	}
 	w.link(ctx, r, m, &a)
@@ -129,6 +115,9 @@ func (w *work) pass(ctx context.Context, r session.Request, m member, repo strin
 		return session.Admission{}, fmt.Errorf("ask what they may do in %s: %w", repo, err)
 	}
 	a := session.Admission{Refusal: p.Refusal, Stranger: p.Stranger, By: p.By, Repo: p.Repo, Base: p.Base}
+	if a.By.Email != "" && a.By.Name == m.Name { // that is for Slack's eyes: commits name who is known there
+		a.By.Name = ""
+	}
 	if bot.RepoOf(w.job.State) != "" && r.Branch == "" {
 		a.Base = w.job.State.Base
 	}

@@ -17,7 +17,7 @@ func TestAdmitMention(t *testing.T) {
 	a := d.admit(r)
 	ts := parseTestThread(t, r).root
 	want := session.Admission{
-		Talks: true, By: session.Person{Login: "ada-gh", Name: "ada", Email: "ada-gh@users.noreply.github.example"},
+		Talks: true, By: session.Person{Login: "ada-gh", Email: "ada-gh@users.noreply.github.example"},
 		Repo: session.Repo{Platform: "github", Name: "acme/widgets", Key: "key of acme/widgets"}, Base: "main",
 		Title:  "fix the flaky login test",
 		Origin: &session.Origin{Name: "Slack thread", URL: "https://acme.slack.com/archives/" + d.ChannelID("eng") + "/p" + ts[:10] + ts[11:]},

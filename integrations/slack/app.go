@@ -34,7 +34,8 @@ type app struct {
 	client   *api.Client
 	governor *governor
 	log      *slog.Logger
-	// url is where the methods are, and doer what reads, with the token: see ask.
+	// url is where the methods are, and doer what calls them, with the token: see
+	// ask.
 	url   string
 	token config.Secret
 	doer  *http.Client

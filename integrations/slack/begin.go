@@ -38,11 +38,11 @@ func (w *work) tidy(ctx context.Context, had shown) error {
 		return err
 	}
 	if had.ts != "" && had.turn > 0 {
-		if err := w.besides(ctx, "take the buttons off", w.retire(ctx, had.ts, "")); err != nil {
+		if err := w.persist(ctx, "take the buttons off", w.retire(ctx, had.ts, "")); err != nil {
 			return err
 		}
 	}
-	return w.besides(ctx, "take the choices off", w.retireQuestions(ctx, cmp.Or(had.ts, w.thread.root)))
+	return w.persist(ctx, "take the choices off", w.retireQuestions(ctx, cmp.Or(had.ts, w.thread.root)))
 }
 
 // livingID is the id of the message that is posted for the newest turn, by

@@ -77,10 +77,10 @@ func words(text string) *slack.TextBlockObject {
 }
 
 // size of blocks as they are sent, in characters.
-func size(blocks []slack.Block) int {
-	raw, err := json.Marshal(slack.Blocks{BlockSet: blocks})
-	if err != nil {
-		return 0 // unreachable: they hold nothing that cannot be encoded
-	}
-	return length(string(raw))
+func size(blocks []slack.Block) int { return length(encoded(blocks)) }
+
+// encoded are blocks as they are sent.
+func encoded(blocks []slack.Block) string {
+	raw, _ := json.Marshal(blocks) // they hold nothing that cannot be encoded
+	return string(raw)
 }

@@ -31,55 +31,26 @@ func (s showing) late(v session.View) bool {
 // facts are where the work is, and what it took so far, in Markdown.
 func (s showing) facts(v session.View) []string {
 	var out []string
-	for _, name := range []string{v.Repo, v.Branch, v.Model} {
-		if name != "" {
-			out = append(out, quoted(name, maxName))
-		}
+	if v.Repo != "" {
+		out = append(out, quoted(v.Repo, maxName))
 	}
 	if v.PR != nil {
 		out = append(out, fmt.Sprintf("[#%d](<%s>)", v.PR.Number, strings.NewReplacer("<", "", ">", "", "\n", "").Replace(v.PR.URL)))
 	}
 	if v.Phase == session.PhaseEnded && v.Changed && v.Files > 0 {
-		out = append(out, plural(v.Files, "file")+" changed")
+		out = append(out, bot.Count(v.Files, "file")+" changed")
 	}
-	if v.Usage.Calls > 0 {
-		out = append(out, plural(v.Usage.Calls, "model call"))
-	}
-	if v.Usage.USD > 0 {
-		out = append(out, fmt.Sprintf("$%.2f", max(v.Usage.USD, 0.01)))
-	}
-	if d := s.running(v); d >= time.Second {
-		out = append(out, spent(d))
-	}
-	return out
+	v.Took = s.running(v).Truncate(time.Second)
+	return append(out, bot.Facts(v)...)
 }
 
-// maxName of a repository, a branch or a model is shown, in characters.
+// maxName of a repository or a person is shown, in characters.
 const maxName = 60
 
 // quoted is one line as code in Markdown, most characters of it.
 func quoted(name string, most int) string {
 	name = strings.Join(strings.Fields(strings.ReplaceAll(visible(name), "`", tick)), " ")
 	return "`" + shortened(name, most) + "`"
-}
-
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
-// spent is how long something has lasted, as exactly as people care.
-func spent(d time.Duration) string {
-	minutes := int(d.Round(time.Minute).Minutes())
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case minutes < 60:
-		return fmt.Sprintf("%d min", minutes)
-	}
-	return fmt.Sprintf("%d h %d min", minutes/60, minutes%60)
 }
 
 // buttons are what can be done now.

@@ -17,10 +17,17 @@ import (
 
 const (
 	// maxFile is how much of a file the agent gets to read, and maxFiles of all
-	// that come with a request, in bytes. No more than maxFetched are fetched.
-	maxFile    = 64 << 10
-	maxFiles   = 128 << 10
+	// that come with a request, in bytes, headings and marks of quotation included:
+	// the session keeps it. Of that, maxNamed are for naming those that are not
+	// shown, and where less than minFile is left for one, it is not.
+	maxFile  = 24 << 10
+	maxFiles = 48 << 10
+	maxNamed = 4 << 10
+	minFile  = 1 << 10
+	// maxFetched is how many are fetched, and maxWhole how long those are whose
+	// end is shown too, in bytes.
 	maxFetched = 10
+	maxWhole   = 4 << 20
 	// maxHops is how often a download may lead elsewhere.
 	maxHops = 3
 )
@@ -36,12 +43,12 @@ var (
 type courier struct {
 	*work
 	doer *http.Client
-	// room is left, in bytes, and trips are left.
-	room, trips int
+	// trips are left.
+	trips int
 }
 
 func (w *work) newCourier() *courier {
-	c := &courier{work: w, room: maxFiles, trips: maxFetched}
+	c := &courier{work: w, trips: maxFetched}
 	c.doer = &http.Client{
 		Transport: w.app.doer.Transport, Timeout: callTimeout,
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
@@ -58,20 +65,22 @@ func (w *work) newCourier() *courier {
 type brought struct {
 	name, kind string
 	size       int
-	// text is what could be read; cut: that is not all. why is why there is none.
+	// text is what could be read, and more is how many bytes of it could not be
+	// fetched. why is why there is none.
 	text, why string
-	cut       bool
+	more      int
 }
 
-func (b brought) remark(by string) bot.Remark {
-	head := fmt.Sprintf("File %s (%s, %d bytes), attached by %s", b.name, b.kind, b.size, by)
-	switch {
-	case b.why != "":
-		return bot.Remark{Head: head + ":", Text: "(" + b.why + ")"}
-	case b.cut:
-		head += ", its beginning"
+// told is the file as the agent gets to read it, in at most room bytes unless
+// it is only named.
+func (b brought) told(by string, room int) string {
+	r := bot.Remark{Head: fmt.Sprintf("File %s (%s, %d bytes), attached by %s:", b.name, b.kind, b.size, by)}
+	if b.why != "" {
+		r.Text = "(" + b.why + ")"
+		return r.String()
 	}
-	return bot.Remark{Head: head + ":", Text: b.text}
+	r.Text = excerpt(b.text, b.more, room-len(r.String()))
+	return r.String()
 }
 
 // Why a file is only named.
@@ -81,9 +90,9 @@ const (
 	whyFailed = "it could not be fetched"
 )
 
-// bring fetches a file, as far as it is text and there is room. What cannot be
-// had is named.
-func (c *courier) bring(ctx context.Context, f file) brought {
+// bring fetches a file, as far as it is text and there is room for it. What
+// cannot be had is named.
+func (c *courier) bring(ctx context.Context, f file, room int) brought {
 	f, err := c.known(ctx, f)
 	b := brought{name: bot.Phrase(f.Name, 100), kind: bot.Phrase(f.Mimetype, 60), size: f.Size}
 	switch {
@@ -91,12 +100,12 @@ func (c *courier) bring(ctx context.Context, f file) brought {
 		b.why = whyFailed
 	case !readable(f):
 		b.why = whyNoText
-	case c.room <= 0 || c.trips <= 0:
+	case room < minFile || c.trips <= 0:
 		b.why = whyNoRoom
 	default:
 		var content []byte
 		if content, err = c.fetch(ctx, f); err == nil {
-			b = c.read(b, content)
+			b = b.read(content)
 		} else {
 			b.why = whyFailed
 		}
@@ -108,19 +117,25 @@ func (c *courier) bring(ctx context.Context, f file) brought {
 }
 
 // read takes what was fetched for text, as far as it is.
-func (c *courier) read(b brought, content []byte) brought {
-	most := min(maxFile, c.room)
-	text := string(content)
-	if len(text) > most {
-		text, b.cut = bot.Prefix(text, most), true
+func (b brought) read(content []byte) brought {
+	most := whole(b.size)
+	b.text = bot.Prefix(string(content), most)
+	if len(content) > most {
+		b.more = max(b.size, len(content)) - len(b.text)
 	}
-	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		b.why, b.cut = whyNoText, false
-		return b
+	if !utf8.ValidString(b.text) || strings.ContainsRune(b.text, 0) {
+		return brought{name: b.name, kind: b.kind, size: b.size, why: whyNoText}
 	}
-	c.room -= len(text)
-	b.text = text
 	return b
+}
+
+// whole is how much is fetched of a file of some size: all of it, or no more
+// than what is shown of its beginning.
+func whole(size int) int {
+	if size > maxWhole {
+		return maxFile
+	}
+	return maxWhole
 }
 
 // known is a file with all that there is to know of it. Of those of other
@@ -176,6 +191,9 @@ func (c *courier) fetch(ctx context.Context, f file) ([]byte, error) {
 	}
 	req.Header.Set("Authorization", "Bearer "+c.app.token.Reveal())
 	resp, err := c.doer.Do(req)
+	if way, ok := errors.AsType[*url.Error](err); ok { // some addresses let in whoever knows them
+		err = way.Err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetch a file: %w", err)
 	}
@@ -187,7 +205,7 @@ func (c *courier) fetch(ctx context.Context, f file) ([]byte, error) {
 	if page && (!strings.HasPrefix(f.Mimetype, "text/html") || resp.Request.URL.Path != at.Path) {
 		return nil, errNoFile
 	}
-	content, err := io.ReadAll(io.LimitReader(resp.Body, maxFile+1))
+	content, err := io.ReadAll(io.LimitReader(resp.Body, int64(whole(f.Size))+1))
 	if err != nil {
 		return nil, fmt.Errorf("fetch a file: %w", err)
 	}

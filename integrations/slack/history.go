@@ -80,6 +80,15 @@ func identified(all []message) []message {
 	return slices.DeleteFunc(all, func(m message) bool { return !validTS.MatchString(m.TS) })
 }
 
+// attached are the files that came with it, or with what is forwarded in it.
+func (m message) attached() []file {
+	all := slices.Clone(m.Files)
+	for _, a := range m.Attachments {
+		all = append(all, a.Files...)
+	}
+	return all
+}
+
 // isReply: it is below another, whether or not it was shown to all.
 func (m message) isReply() bool { return m.Thread != "" && m.Thread != m.TS }
 

@@ -38,6 +38,7 @@ func TestWhatIsNotForUs(t *testing.T) {
 		"other edit":            {edit("dinner?", "lunch?", nil).json(t), "message", "not spoken"},
 		"our own edited":        {edit(call+" now", call, object{"user": us}).json(t), "message", "not spoken"},
 		"a bot's edited":        {edit(call+" now", call, object{"bot_id": "B2"}).json(t), "message", "not spoken"},
+		"edited by another":     {edit(call+" now", call, object{"edited": object{"user": "U0OTHER", "ts": editTS}}).json(t), "message", "not spoken"},
 		"deleted under replies": {edit("This message was deleted.", call, object{"subtype": "tombstone", "user": "USLACKBOT"}).json(t), "message", "not spoken"},
 		"reply edited":          {edit("use production", "use staging", object{"ts": nextTS, "thread_ts": rootTS}).json(t), "message", "not spoken"},
 		"home opened":           {happens(object{"type": "app_home_opened", "user": ada, "tab": "messages"}).json(t), "other", "ignored event"},

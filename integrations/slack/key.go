@@ -123,8 +123,8 @@ const (
 
 // ref is where a request was made, and by whom: "<kind>/<message>", then the
 // name of the block for a button, then the person. The message is empty for a
-// command without a thread and for refStop, and then there is no more. Otherwise
-// the name and the person may be missing.
+// command without a thread and for refStop, and then there is no more but the
+// command's person. The name and the person may be missing.
 type ref struct {
 	kind refKind
 	ts   string
@@ -138,7 +138,7 @@ type ref struct {
 // of is the ref of the same, asked by whoever has this login.
 func (r ref) of(login string) ref {
 	user, _, err := parseLogin(login)
-	if err == nil && r.ts != "" && validUser.MatchString(user) {
+	if err == nil && r.kind != refStop && validUser.MatchString(user) {
 		r.user = user
 	}
 	return r
@@ -175,7 +175,7 @@ func parseRef(s string) (ref, error) {
 	if len(rest) > 0 && r.kind == refButton && validName.MatchString(rest[0]) {
 		r.name, rest = rest[0], rest[1:]
 	}
-	if len(rest) > 0 && r.ts != "" && validUser.MatchString(rest[0]) {
+	if len(rest) > 0 && r.kind != refStop && validUser.MatchString(rest[0]) {
 		r.user, rest = rest[0], rest[1:]
 	}
 	if len(rest) > 0 || !r.valid() {

@@ -19,7 +19,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%q: %+v, %v", key, th, err)
 		}
 	}
-	for _, s := range []string{"message/1.2", "button/1.2", "shortcut/1.2", "command/", "command/1.2", "stop/",
+	for _, s := range []string{"message/1.2", "button/1.2", "shortcut/1.2", "command/", "command//U1", "command/1.2", "stop/",
 		"message/1.2/U1", "shortcut/1.2/W1", "command/1.2/U1", "button/1.2/U1", "button/1.2/repo", "button/1.2/do-3", "button/1.2/choose-12/U1",
 	} {
 		r, err := parseRef(s)
@@ -28,7 +28,7 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "message", "message/", "stop/1.2", "other/1.2", "message/1.2/3", "/1.2",
-		"message/1.2/", "message/1.2/do-3", "message/1.2/U1/U1", "message/1.2/T2/U1", "message/1.2/u1", "stop//U1", "command//U1",
+		"message/1.2/", "message/1.2/do-3", "message/1.2/U1/U1", "message/1.2/T2/U1", "message/1.2/u1", "stop//U1", "command//u1", "command//repo/U1",
 		"button/1.2//U1", "button/1.2/U1/do-3", "button/1.2/do-", "button/1.2/do-3/4", "button/1.2/Do-3",
 	} {
 		if r, err := parseRef(s); !errors.Is(err, errKey) {

@@ -6,9 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
+
+	"ship/bot"
 )
 
 // HookPath is where Slack delivers everything to, below the public address.
@@ -47,36 +48,10 @@ func (r Registration) Check() (Registration, error) {
 	if r.PublicURL == "" {
 		return r, nil
 	}
-	return r, CheckPublic(r.PublicURL)
-}
-
-// CheckPublic says why Slack would deliver nothing to an address. It takes
-// https and a public host only.
-func CheckPublic(address string) error {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("slack: the public address is not one like https://ship.example.com")
-	case u.Scheme != "https":
-		return errors.New("slack: the public address does not begin with https, and Slack delivers to nothing else")
-	case !public(u.Hostname()):
-		return fmt.Errorf("slack: %s is not a public host, and Slack delivers to nothing else; Socket Mode needs none", u.Hostname())
+	if err := bot.CheckPublic(r.PublicURL, "Slack"); err != nil {
+		return r, fmt.Errorf("slack: %w; Socket Mode needs none", err)
 	}
-	return nil
-}
-
-// public tells whether others may reach a host, as far as its name says.
-func public(host string) bool {
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.IsGlobalUnicast() && !ip.IsPrivate()
-	}
-	lower := strings.ToLower(strings.TrimRight(host, "."))
-	for _, private := range []string{".localhost", ".local", ".internal"} {
-		if strings.HasSuffix(lower, private) {
-			return false
-		}
-	}
-	return strings.Contains(lower, ".")
+	return r, nil
 }
 
 // Page is Slack's form for a new app, filled in with the manifest.

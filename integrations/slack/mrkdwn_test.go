@@ -34,6 +34,8 @@ func TestMrkdwn(t *testing.T) {
 		"label of a link":     {"[a|b <!here> @here > \\*](https://c.d)", "<https://c.d|a¦b &lt;!here&gt; @|here &gt; |*|>"},
 		"links that are none": {"[a](javascript:alert(1)) [b](docs/c.md) [d](!here) [e](slack://x) [f](https://) [g](<https://h.i|!here>) [j](https://k@l.m)", "a b d e f g j"},
 		"deceptive links":     {"[https://github.com](https://evil.example) [github.com/a](https://evil.example/github.com/a) [github.com/a](https://github.com/a/)", "<https://evil.example> <https://evil.example/github.com/a> <https://github.com/a/|github.com/a>"},
+		"deceptive words":     {"[see github.com/a](https://evil.example) [github.com\u200b/a](https://evil.example) [ｇithub．com](https://evil.example) [log in at https://github.com](https://evil.example) [github.com:443](https://evil.example)", "<https://evil.example> <https://evil.example> <https://evil.example> <https://evil.example> <https://evil.example>"},
+		"honest words":        {"[see github.com](https://github.com/a) [main.go](https://github.com/a/main.go) [on www.a.com](http://a.com) [a@b.com](mailto:a@b.com)", "<https://github.com/a|see github.com> <https://github.com/a/main.go|main.go> <http://a.com|on www.a.com> <mailto:a@b.com|a@b.com>"},
 		"mail":                {"[write](mailto:a@b.c) <a@b.c> d@e.com", "<mailto:a@b.c|write> a@b.c d@e.com"},
 		"images":              {"![a cat](https://b.c/d.png) ![](https://b.c/d.png)", "<https://b.c/d.png|a cat> <https://b.c/d.png>"},
 		"lists":               {"- a\n- b\n  1. c\n  2. d\n- [x] e\n- [ ] f\n\n7) g\n8) h", "• a\n• b\n    1. c\n    2. d\n☑ e\n☐ f\n\n7. g\n8. h"},

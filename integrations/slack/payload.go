@@ -62,7 +62,8 @@ type event struct {
 // edited is when a person last changed a message. What Slack adds, such as the
 // preview of a link, is none of that.
 type edited struct {
-	TS string `json:"ts"`
+	User string `json:"user"`
+	TS   string `json:"ts"`
 }
 
 // edition is a message as it was at one time.

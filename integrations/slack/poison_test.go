@@ -148,3 +148,18 @@ func TestContextBesidePoison(t *testing.T) {
 		t.Errorf("%q", a.Context)
 	}
 }
+
+// TestChangeOfPoison: what another app added to a message of ours, such as the
+// preview of a link, does not keep it from being changed.
+func TestChangeOfPoison(t *testing.T) {
+	t.Parallel()
+	f := quiet(t)
+	ts, _ := f.Post(slacktest.Said{Channel: "eng", By: "ship", Thread: f.thread.root, Text: "Working", Raw: poison})
+	w := f.works(f.job(session.Report, f.working()))
+	if err := w.update(t.Context(), Thinking, ts, told("Done")[0]); err != nil {
+		t.Error(err)
+	}
+	if m := f.Message("eng", ts); m.Plain != "Done" || f.Calls("chat.update") != 1 {
+		t.Errorf("it reads %q after %d calls", m.Plain, f.Calls("chat.update"))
+	}
+}

@@ -2,8 +2,10 @@ package slack
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -27,8 +29,18 @@ var (
 )
 
 // metadata carries the id under which a message was decided.
-func metadata(id string) api.SlackMetadata {
-	return api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{"outbox_id": id}}
+func metadata(id string) string {
+	raw, _ := json.Marshal(api.SlackMetadata{EventType: eventType, EventPayload: map[string]any{"outbox_id": id}}) // strings can be encoded
+	return string(raw)
+}
+
+// form is a message of a channel as Slack takes it.
+func (p post) form(channel string) url.Values {
+	form := url.Values{"channel": {channel}, "text": {p.text}}
+	if len(p.blocks) > 0 {
+		form.Set("blocks", encoded(p.blocks))
+	}
+	return form
 }
 
 // post puts a message into the thread, once per id, and returns what names it.
@@ -105,30 +117,28 @@ func (w *work) simplified(ctx context.Context, id string, err error) {
 
 // postOnce makes the one request that posts a message.
 func (w *work) postOnce(ctx context.Context, p Priority, id string, m post) (ts string, err error) {
-	options := []api.MsgOption{
-		api.MsgOptionText(m.text, false), api.MsgOptionMetadata(metadata(id)),
-		api.MsgOptionDisableLinkUnfurl(), api.MsgOptionDisableMediaUnfurl(),
-	}
-	if len(m.blocks) > 0 {
-		options = append(options, api.MsgOptionBlocks(m.blocks...))
-	}
+	form := m.form(w.thread.channel)
+	form.Set("metadata", metadata(id))
+	form.Set("unfurl_links", "false")
+	form.Set("unfurl_media", "false")
 	if !w.thread.pending() {
-		options = append(options, api.MsgOptionTS(w.thread.root))
+		form.Set("thread_ts", w.thread.root)
 	}
-	var made api.Message
-	err = w.app.call(ctx, p, w.call("chat.postMessage"), func(ctx context.Context) (err error) {
-		_, ts, made, err = w.app.client.PostMessageWithResponseContext(ctx, w.thread.channel, options...)
+	const method = "chat.postMessage"
+	var made answer
+	err = w.app.call(ctx, p, w.call(method), func(ctx context.Context) (err error) {
+		made, err = w.app.ask(ctx, method, form)
 		return err
 	})
 	switch {
 	case err != nil:
 		return "", err
-	case !validTS.MatchString(ts):
+	case !validTS.MatchString(made.TS):
 		return "", errNoName
-	case made.ThreadTimestamp == "" && !w.thread.pending():
-		return ts, w.stray(ctx, p, ts)
+	case made.Message.Thread == "" && !w.thread.pending():
+		return made.TS, w.stray(ctx, p, made.TS)
 	}
-	return ts, nil
+	return made.TS, nil
 }
 
 // stray: Slack posts a reply into the channel, without a word, if the message
@@ -158,17 +168,22 @@ func (w *work) update(ctx context.Context, p Priority, ts string, m post) error 
 	return err
 }
 
-// updateOnce sends text and blocks always: Slack takes the blocks off a message
-// that is changed to have text only. It would also read more into the text than
-// when that was posted.
+// updateOnce makes the one request that changes a message. Unless it is told not
+// to, Slack would read more into the text than when that was posted.
 func (w *work) updateOnce(ctx context.Context, p Priority, ts string, m post) error {
 	turn := w.app.call
 	if p == Moving {
 		turn = w.app.try
 	}
-	return turn(ctx, p, w.call("chat.update"), func(ctx context.Context) error {
-		_, _, _, err := w.app.client.UpdateMessageContext(ctx, w.thread.channel, ts,
-			api.MsgOptionText(m.text, false), api.MsgOptionParse(false), api.MsgOptionBlocks(m.blocks...))
+	form := m.form(w.thread.channel)
+	form.Set("ts", ts)
+	form.Set("parse", "none")
+	if len(m.blocks) == 0 {
+		form.Set("blocks", "[]")
+	}
+	const method = "chat.update"
+	return turn(ctx, p, w.call(method), func(ctx context.Context) error {
+		_, err := w.app.ask(ctx, method, form)
 		return err
 	})
 }

@@ -30,8 +30,9 @@ type tamper struct {
 	body   string
 	// err in place of an answer.
 	err error
-	// cut is taken out of the answer.
-	cut *regexp.Regexp
+	// cut is taken out of the answer, and with is put in its place.
+	cut  *regexp.Regexp
+	with string
 }
 
 func (x *tamper) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -43,7 +44,7 @@ func (x *tamper) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer resp.Body.Close()
 	if x.cut != nil {
 		body, err := io.ReadAll(resp.Body)
-		resp.Body = io.NopCloser(bytes.NewReader(x.cut.ReplaceAll(body, nil)))
+		resp.Body = io.NopCloser(bytes.NewReader(x.cut.ReplaceAll(body, []byte(x.with))))
 		return resp, err
 	}
 	if x.err != nil {
@@ -114,6 +115,7 @@ func TestPostsOnce(t *testing.T) {
 		"an answer that says little": {tamper: tamper{method: post, status: 200, body: `{"ok":true}`}, looks: 1},
 		"a no without a reason":      {tamper: tamper{method: post, status: 200, body: `{"ok":false}`}, looks: 1},
 		"no thread named":            {tamper: tamper{method: post, cut: regexp.MustCompile(`"thread_ts":"[0-9.]+",`)}, looks: 1},
+		"a preview of another app's": {tamper: tamper{method: post, cut: regexp.MustCompile(`"blocks":`), with: `"attachments":[{"blocks":[{"type":"actions","elements":[{"type":"?"}]}]}],"blocks":`}},
 		"internal error":             {fault: slacktest.Failing(post, "internal_error"), fails: true, looks: 1},
 		"500":                        {fault: slacktest.Fault{On: post, Status: 500}, fails: true, looks: 1},
 		"unavailable":                {fault: slacktest.Failing(post, "service_unavailable"), fails: true},
@@ -313,9 +315,12 @@ func TestPostBegins(t *testing.T) {
 	begun := f.thread
 	f.thread.root = commandOf("1.2.x")
 	f.Inject(slacktest.Fault{On: "chat.postMessage", Lost: true})
-	j := f.saying("On it")
-	f.do(j)
-	f.do(again(j))
+	j := f.saying("")
+	for _, j := range []session.Job{j, again(j)} {
+		if _, err := f.works(j).post(t.Context(), Asking, j.Effect.ID, told("On it")[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
 	all := f.everywhere()
 	if len(all) != 1 || all[0].Plain != "On it" || all[0].Thread != "" || f.Calls("conversations.history") != 2 {
 		t.Errorf("%+v", all)

@@ -24,9 +24,10 @@ var (
 	errLength = errors.New("slack's answer is too long")
 )
 
-// answer is what ship needs of what Slack answers when something is read. The
-// library would have none of it if one block of one message, which any app may
-// have posted, is of a kind that it does not know.
+// answer is what ship needs of what Slack answers where there are messages in
+// it. The library would have none of that if one block of one of them is of a
+// kind that it does not know: any app may have posted it, or added a preview to
+// a message of ours.
 type answer struct {
 	OK       bool   `json:"ok"`
 	Error    string `json:"error"`
@@ -37,6 +38,9 @@ type answer struct {
 		Messages []string `json:"messages"`
 	} `json:"response_metadata"`
 	Messages []message `json:"messages"`
+	// TS and Message are what was posted or changed.
+	TS       string    `json:"ts"`
+	Message  message   `json:"message"`
 	Channels []channel `json:"channels"`
 	Channel  channel   `json:"channel"`
 	File     file      `json:"file"`
@@ -52,8 +56,8 @@ type channel struct {
 	Shared bool `json:"is_ext_shared"`
 }
 
-// ask calls a method that reads. It may be repeated. Errors are those of the
-// library: see classify.
+// ask calls a method, which says whether that may be repeated. Errors are those
+// of the library: see classify.
 func (a *app) ask(ctx context.Context, method string, form url.Values) (answer, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+method, strings.NewReader(form.Encode()))
 	if err != nil {

@@ -2,12 +2,10 @@ package slack
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
-	api "github.com/slack-go/slack"
 )
 
 // maxRecalled is how many threads are remembered. One that is forgotten costs a
@@ -79,13 +77,4 @@ func (r *recall) giveUp(until time.Time) {
 }
 
 // looks tells messages apart.
-func (p post) looks() [sha256.Size]byte {
-	raw, err := json.Marshal(struct {
-		Text   string
-		Blocks api.Blocks
-	}{p.text, api.Blocks{BlockSet: p.blocks}})
-	if err != nil {
-		return [sha256.Size]byte{} // unreachable: they hold nothing that cannot be encoded
-	}
-	return sha256.Sum256(raw)
-}
+func (p post) looks() [sha256.Size]byte { return sha256.Sum256([]byte(p.form("").Encode())) }

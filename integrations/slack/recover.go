@@ -271,9 +271,8 @@ func (l *look) turn(ctx context.Context, method string, request func(context.Con
 		if !errors.As(err, &early) {
 			return err
 		}
-		wait(ctx, early.wait)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
+		if err := session.Sleep(ctx, early.wait); err != nil {
+			return err
 		}
 	}
 }

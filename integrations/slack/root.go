@@ -22,6 +22,13 @@ const sayUninvited = "I cannot write in this channel, so I could not begin with 
 // There it is admitted. Done twice, the message is found again, and the request
 // is known by its keys.
 func (w *work) root(ctx context.Context, r session.Request) (session.Admission, error) {
+	self, err := w.app.self(ctx)
+	if err != nil {
+		return session.Admission{}, err
+	}
+	if self.team != w.thread.team { // in a channel that is shared, our token might post it
+		return session.Admission{Refusal: sayElsewhere, Stranger: true, By: r.By}, nil
+	}
 	ts, err := w.post(ctx, Asking, w.effect.ID, rootOf(r))
 	if uninvited(err) {
 		return w.uninvited(ctx, r, err)
@@ -68,10 +75,7 @@ func uninvited(err error) bool {
 // Slack does not let us do that either, the answer to the command has said it.
 // Done twice, they may read it twice.
 func (w *work) uninvited(ctx context.Context, r session.Request, cause error) (session.Admission, error) {
-	err := w.app.call(ctx, Asking, w.call("chat.postEphemeral"), func(ctx context.Context) error {
-		_, err := w.app.client.PostEphemeralContext(ctx, w.thread.channel, r.By.Login, api.MsgOptionText(sayUninvited, false))
-		return err
-	})
+	err := w.whisper(ctx, r.Ref, sayUninvited)
 	if ctx.Err() != nil {
 		return session.Admission{}, err
 	}

@@ -80,3 +80,37 @@ func TestUninvitedIsTold(t *testing.T) {
 		t.Errorf("%+v", seen)
 	}
 }
+
+// TestRefusedCommand: what was said of a command that never got a thread is told
+// to whoever wrote it, and the channel is left alone.
+func TestRefusedCommand(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	r := d.request(d.Slash(slacktest.Command{Channel: "eng", By: "ada", Text: "fix it"}))
+	say := session.Effect{Kind: session.Say, Thread: &r.Thread, Ref: r.Ref, Request: &r, Text: "That is more than 60 requests, <!channel>. `/ship status` says more.", Refusal: true}
+	if _, err := d.perform(say, false); err != nil {
+		t.Fatal(err)
+	}
+	seen := d.Whispers("ada")
+	if len(seen) != 1 || strings.Contains(seen[0].Text, "<!") || !strings.Contains(seen[0].Text, "`status` says more") || len(d.Messages("eng")) != 0 {
+		t.Errorf("%+v, %+v", seen, d.Messages("eng"))
+	}
+	say.Ref = "command/" // as it was kept before
+	if _, err := d.perform(say, false); err != nil || len(d.Whispers("ada")) != 1 || len(d.Messages("eng")) != 0 {
+		t.Error(err)
+	}
+}
+
+// TestCommandElsewhere: in a channel that two workspaces share, the command of
+// the other one is not ours.
+func TestCommandElsewhere(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	r := d.request(d.Slash(slacktest.Command{Channel: "eng", By: "ada", Text: "fix it"}))
+	at := parseTestThread(t, r)
+	at.team = "T0OTHER"
+	r.Thread = at.session()
+	if a := d.admit(r); a.Refusal != sayElsewhere || len(d.Messages("eng")) != 0 || len(d.inbox.all()) != 0 {
+		t.Errorf("%+v, %+v", a, d.Messages("eng"))
+	}
+}

@@ -28,19 +28,8 @@ func (w *work) route(ctx context.Context, r session.Request, m member) (name str
 		return "", a, fmt.Errorf("find the repository: %w", err)
 	case name != "":
 		return name, a, nil
-	case len(candidates) == 0:
-		return "", session.Admission{Refusal: bot.Nowhere}, nil
 	}
-	offer, err := w.gate.Offer(ctx, m.Asker, candidates)
-	switch {
-	case err != nil:
-		return "", a, err
-	case len(offer.Open) == 1:
-		return offer.Open[0], a, nil
-	case len(offer.Open) > 1:
-		return "", session.Admission{Question: bot.WhichOne(offer.Open)}, nil
-	}
-	return "", session.Admission{Refusal: offer.Refusal, Stranger: offer.Stranger, By: offer.By}, nil
+	return w.gate.Choose(ctx, m.Asker, candidates)
 }
 
 // clues are what tells which repository is meant where nobody says so.

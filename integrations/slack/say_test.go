@@ -1,9 +1,12 @@
 package slack
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	api "github.com/slack-go/slack"
 
@@ -128,5 +131,29 @@ func TestSpentButtons(t *testing.T) {
 				t.Errorf("the button is left: %t", left)
 			}
 		})
+	}
+}
+
+// TestRefusalsMakeWay: who is refused again and again leaves room to tell others
+// how it ended.
+func TestRefusalsMakeWay(t *testing.T) {
+	t.Parallel()
+	f := quiet(t)
+	s := f.working()
+	for wait := time.Duration(0); wait == 0; {
+		var err error
+		if wait, err = f.performer.app.governor.try(t.Context(), Thinking, f.works(f.saying("")).call("chat.postMessage")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := f.performer.Perform(soon, f.refused(s)); !errors.Is(err, context.DeadlineExceeded) || len(f.lines()) != 0 {
+		t.Errorf("%v, %q", err, f.lines())
+	}
+	j := f.saying("Stopped.")
+	j.Effect.ID = "told"
+	if f.do(j); !slices.Equal(f.lines(), []string{"Stopped."}) {
+		t.Errorf("it reads %q", f.lines())
 	}
 }

@@ -131,7 +131,7 @@ func (s *Socket) lane(ctx context.Context, all *sync.WaitGroup) {
 		}
 		pause := s.pause(failures, err)
 		s.report(ctx, err, pause)
-		wait(ctx, pause)
+		_ = session.Sleep(ctx, pause) // the loop finds out
 	}
 }
 
@@ -227,15 +227,5 @@ func (s *Socket) report(ctx context.Context, err error, pause time.Duration) {
 			"err", err, "again", pause.Round(time.Second))
 	default:
 		s.reader.log.WarnContext(ctx, "socket mode connection failed", "err", err, "again", pause.Round(time.Second))
-	}
-}
-
-// wait waits, or until ctx ends.
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

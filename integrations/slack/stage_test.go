@@ -170,7 +170,7 @@ func commanded(text string) session.Request {
 	name := commandOf("111.222.xxx")
 	return session.Request{
 		ID: "sl-" + name, Thread: session.Thread{Platform: Platform, Key: "T0SHIP/C0ENG/" + name},
-		By: session.Person{Login: ada, Name: "ada"}, Verb: session.Instruct, Text: text, Ref: "command/", At: now,
+		By: session.Person{Login: ada, Name: "ada"}, Verb: session.Instruct, Text: text, Ref: "command//" + ada, At: now,
 	}
 }
 

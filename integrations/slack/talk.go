@@ -4,22 +4,26 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"ship/bot"
 	"ship/session"
 )
 
 const (
-	// maxContext is how much of what was said before a request the agent gets to
-	// read, and maxBeside of what was said beside the conversation since the last
-	// one, in bytes.
+	// maxContext is how much of what was said before a request, or of what that
+	// names elsewhere, the agent gets to read, and maxBeside of what was said beside
+	// the conversation since the last one, in bytes. Files come on top: see maxFiles.
 	maxContext = 32 << 10
 	maxBeside  = 16 << 10
 	// maxRemark of each message: no single one crowds out the rest.
 	maxRemark = 4 << 10
+	// maxUntold is for the lines that say how many files there are no names of.
+	maxUntold = 3 * 64
 	// maxTitle of a session, in bytes.
 	maxTitle = 120
 	// maxNames is how many people of a thread are looked up for one request.
@@ -57,7 +61,7 @@ func (w *work) explain(ctx context.Context, r session.Request, a *session.Admiss
 	t := w.newTeller(ctx)
 	before, beside := parted(lines, w.voice().Heard)
 	a.Quote = t.beside(beside)
-	a.Context += t.before(before)
+	a.Context += t.before(before, maxContext-len(a.Context))
 	return nil
 }
 
@@ -74,10 +78,25 @@ func (w *work) origin(r session.Request, lines []utterance, address string, a *s
 	a.Origin = &session.Origin{Name: "Slack thread", URL: address}
 }
 
-// titleOf is the first line of a text.
+var (
+	// webAddress is what names something elsewhere, which is no part of a title.
+	webAddress = regexp.MustCompile(`https?://\S+`)
+	// sentence is one that more follows on, and that is not an abbreviation.
+	sentence = regexp.MustCompile(`^(.{10,}?[\pL\pN)"'` + "`" + `]{2})[.!?]\s`)
+)
+
+// titleOf is what the first line of a text begins with: its first sentence,
+// without addresses.
 func titleOf(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	return bot.Prefix(strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " "), maxTitle)
+	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "")), "\n")
+	line := strings.Join(strings.Fields(text), " ")
+	if named := strings.Join(strings.Fields(webAddress.ReplaceAllString(line, "")), " "); strings.ContainsFunc(named, unicode.IsLetter) {
+		line = strings.TrimRight(named, " :,;-–(")
+	}
+	if m := sentence.FindStringSubmatch(line); m != nil {
+		line = m[1]
+	}
+	return bot.Prefix(line, maxTitle)
 }
 
 // permalink is the address of a thread; empty if we do not know ours.
@@ -157,15 +176,18 @@ type teller struct {
 	ctx     context.Context
 	courier *courier
 	names   map[string]string
+	// room for files is left, in bytes.
+	room int
 }
 
 func (w *work) newTeller(ctx context.Context) *teller {
-	return &teller{work: w, ctx: ctx, courier: w.newCourier(), names: map[string]string{}}
+	return &teller{work: w, ctx: ctx, courier: w.newCourier(), names: map[string]string{}, room: maxFiles - maxUntold}
 }
 
-// before tells what was said before the request, and what was attached to that.
-func (t *teller) before(lines []utterance) string {
-	return bot.Newest(t.remarks(lines), maxContext) + t.files(lines)
+// before tells in so much room what was said before the request, and then what
+// was attached to that.
+func (t *teller) before(lines []utterance, room int) string {
+	return bot.Newest(t.remarks(lines), room) + t.files(lines)
 }
 
 // beside tells what comes along with the request, and what was said beside the
@@ -230,14 +252,21 @@ func (t *teller) author(m message) string {
 // files tells of what is attached to messages, the newest first.
 func (t *teller) files(lines []utterance) string {
 	var b strings.Builder
+	untold := 0
 	for _, l := range slices.Backward(lines) {
-		files := l.Files
-		for _, a := range l.Attachments {
-			files = append(files, a.Files...)
+		for _, f := range l.attached() {
+			room := min(maxFile, t.room-maxNamed)
+			told := t.courier.bring(t.ctx, f, room).told(t.author(l.message), room)
+			if len(told) > t.room {
+				untold++
+				continue
+			}
+			t.room -= len(told)
+			b.WriteString(told)
 		}
-		for _, f := range files {
-			b.WriteString(t.courier.bring(t.ctx, f).remark(t.author(l.message)).String())
-		}
+	}
+	if untold > 0 {
+		fmt.Fprintf(&b, "File names left out: %d\n\n", untold)
 	}
 	return b.String()
 }

@@ -90,7 +90,7 @@ func TestHostileWords(t *testing.T) {
 		}}
 		lines := []utterance{{message: m, words: plain(words)}, {message: m, words: plain(words), pointed: true}, {message: m, own: true}}
 		teller := w.newTeller(t.Context())
-		foreign(t, fmt.Sprint(i), teller.before(lines)+teller.beside(lines)+brought{name: words, kind: words, text: words}.remark("ada").String())
+		foreign(t, fmt.Sprint(i), teller.before(lines, maxContext)+teller.beside(lines)+brought{name: words, kind: words, text: words}.told("ada", maxFile))
 	}
 }
 
@@ -145,7 +145,7 @@ func TestForwarded(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	want := "Attached by the bot alerts:\n> Disk full\n> on db1\n\nAttached by the bot alerts:\n> see it\n\n"
-	if got := w.newTeller(t.Context()).before([]utterance{{message: alert}}); got != want {
+	if got := w.newTeller(t.Context()).before([]utterance{{message: alert}}, maxContext); got != want {
 		t.Errorf("%q", got)
 	}
 }

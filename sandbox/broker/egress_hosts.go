@@ -82,6 +82,15 @@ func ParseHosts(list []string) (Hosts, error) {
 // Empty says that nothing is allowed.
 func (h Hosts) Empty() bool { return len(h.rules) == 0 }
 
+// Rules are what is allowed, as ParseHosts takes them, without presets.
+func (h Hosts) Rules() []string {
+	var texts []string
+	for _, r := range h.rules {
+		texts = append(texts, r.text)
+	}
+	return texts
+}
+
 func parseHostRule(text string) (hostRule, error) {
 	name, below := strings.CutPrefix(text, "*.")
 	r := hostRule{below: below}

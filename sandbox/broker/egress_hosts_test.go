@@ -114,6 +114,9 @@ func TestPresetIsSound(t *testing.T) {
 			t.Errorf("%s is wider than one host", r.text)
 		}
 	}
+	if again := mustHosts(t, h.Rules()...); len(again.rules) != len(h.rules) {
+		t.Errorf("%d rules when they are read again", len(again.rules))
+	}
 	if !mustHosts(t).Empty() || h.Empty() {
 		t.Error("Empty is wrong")
 	}

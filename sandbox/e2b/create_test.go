@@ -1,6 +1,7 @@
 package e2b_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -73,7 +74,8 @@ func TestDuplicates(t *testing.T) {
 		labels[sandbox.LabelGeneration] = "7"
 		o.Metadata = labels
 	}
-	w.Copy(first.ID, newer)
+	// Who holds on to the second one reaches it, and is not taken for the first.
+	attach(t, p, w.Copy(first.ID, newer))
 	if info := create(t, p); info.ID != first.ID || w.one(t).ID != first.ID {
 		t.Errorf("%s stayed, want %s", info.ID, first.ID)
 	}
@@ -84,6 +86,29 @@ func TestDuplicates(t *testing.T) {
 		t.Errorf("%+v stayed, want %s", info, second)
 	}
 	attach(t, p, second) // although its tokens were lost
+}
+
+// brokenVault can be read and not written.
+type brokenVault struct{ e2b.Vault }
+
+var errFull = errors.New("the disk is full")
+
+func (brokenVault) Swap(context.Context, string, int64, []byte, time.Duration) (bool, error) {
+	return false, errFull
+}
+
+// TestCreateUnrecorded: a box that was made and could not be written down is
+// found the next time.
+func TestCreateUnrecorded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, e2btest.Options{})
+	broken := w.open(t, func(c *e2b.Config) { c.Vault = brokenVault{c.Vault} })
+	if _, err := broken.Create(t.Context(), spec(t)); !errors.Is(err, errFull) || !errors.Is(err, sandbox.ErrTransient) {
+		t.Errorf("Create: %v", err)
+	}
+	if info := create(t, w.open(t)); w.one(t).ID != info.ID || w.Calls("create") != 1 {
+		t.Errorf("%s was made, %d creates", info.ID, w.Calls("create"))
+	}
 }
 
 // TestOrder: nothing is left to E2B's defaults.

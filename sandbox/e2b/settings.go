@@ -15,7 +15,7 @@ type Settings struct {
 	Domain      string        `yaml:"domain" default:"e2b.app" doc:"Domain below which boxes are reached; another for a cluster of your own."`
 	Template    string        `yaml:"template" default:"ship" doc:"Name or id of the template that boxes are made from. It needs git, OpenCode at /opt/ship/opencode, and the user."`
 	User        string        `yaml:"user" default:"user" doc:"Who everything in a box runs as; not root."`
-	AllowHosts  []string      `yaml:"allow_hosts" doc:"What a box may reach besides public_url: host names, *.example.com, addresses and networks. Names count on ports 80 and 443 only."`
+	AllowHosts  []string      `yaml:"allow_hosts" doc:"What a box may reach at once, past sandbox.allow_hosts and without being counted, besides public_url: host names, *.example.com, addresses and networks. Names count on ports 80 and 443 only."`
 	Guest       string        `yaml:"guest" doc:"Path of the ship program that runs in boxes, a static one for their processor. Default: the one that runs."`
 	PauseMemory bool          `yaml:"pause_memory" doc:"Whether a pause keeps memory and processes as well as files."`
 	MaxLife     time.Duration `yaml:"max_life" default:"1h" min:"1m" doc:"The longest that a box may be told to live, as the E2B plan allows: 1h on Hobby, 24h on Pro."`

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"ship/session"
 )
 
 // oldest is the first major version of the server that has what the scripts
@@ -113,7 +115,7 @@ func (s *Store) awaitLoaded(ctx context.Context) error {
 		if !goredis.IsLoadingError(err) {
 			return err
 		}
-		if err := pause(ctx, 100*time.Millisecond); err != nil {
+		if err := session.Sleep(ctx, 100*time.Millisecond); err != nil {
 			return fmt.Errorf("wait for redis to load its data: %w", err)
 		}
 	}

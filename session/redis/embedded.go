@@ -15,6 +15,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"ship/session"
 )
 
 const (
@@ -126,7 +128,7 @@ func (s *Server) obtain(ctx context.Context) error {
 		if err := s.adopt(ctx); err == nil {
 			return nil
 		}
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := session.Sleep(ctx, lookEvery); err != nil {
 			return fmt.Errorf("an earlier redis-server has the data and does not answer on its socket: %w", err)
 		}
 	}
@@ -220,7 +222,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 			return s.end()
 		default:
 		}
-		if err := pause(ctx, lookEvery); err != nil {
+		if err := session.Sleep(ctx, lookEvery); err != nil {
 			return errors.Join(fmt.Errorf("wait for it: %w", err), s.end())
 		}
 	}

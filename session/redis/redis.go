@@ -23,6 +23,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"ship/session"
 )
 
 const (
@@ -152,7 +154,7 @@ func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, 
 			return res, err
 		}
 		s.log.WarnContext(ctx, "redis did not answer, asking again", "err", err)
-		if err := pause(ctx, 25*time.Millisecond<<(2*try)); err != nil {
+		if err := session.Sleep(ctx, 25*time.Millisecond<<(2*try)); err != nil {
 			return nil, err
 		}
 	}
@@ -170,17 +172,5 @@ func again(err error) bool {
 		return false
 	default:
 		return true
-	}
-}
-
-// pause waits, or returns the cause of ctx's end.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
 }

@@ -36,6 +36,16 @@ Should the old endpoint be kept?
 	return b.String()
 }
 
+// reach tells the agent where dependencies come from. An agent that knows the
+// limits of its network does not try to get around them for long.
+func reach(hosts []string) string {
+	if len(hosts) == 0 {
+		return ""
+	}
+	return "- Package managers work here: the environment names a proxy, which reaches these hosts over https and no others: " +
+		strings.Join(hosts, ", ") + ". What is elsewhere cannot be had; say so if it is needed.\n"
+}
+
 // prompt is the words for one request.
 func prompt(s session.State, r session.Request, first bool) string {
 	var b strings.Builder

@@ -74,6 +74,16 @@ func TestSystem(t *testing.T) {
 	}
 }
 
+func TestReach(t *testing.T) {
+	t.Parallel()
+	if got := reach(nil); got != "" {
+		t.Errorf("without hosts: %q", got)
+	}
+	if got := reach([]string{"pypi.org", "*.example.com"}); !strings.HasPrefix(got, "- ") || !strings.Contains(got, "pypi.org, *.example.com.") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // FuzzQuoted: foreign text begins no quotation and ends none, however it is
 // written, and is otherwise left as it is.
 func FuzzQuoted(f *testing.F) {

@@ -77,7 +77,7 @@ func (t *talk) request(i int) (session.Request, bool) {
 func (t *talk) prompt(i int) agent.Prompt {
 	r, _ := t.request(i)
 	return agent.Prompt{
-		ID: r.ID, Text: prompt(t.job.State, r, i == 0), System: system(t.job.State),
+		ID: r.ID, Text: prompt(t.job.State, r, i == 0), System: system(t.job.State) + reach(t.worker.Hosts),
 		Model: modelOf(t.job.State.Turn.Model),
 	}
 }

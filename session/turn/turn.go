@@ -63,6 +63,8 @@ type Config struct {
 	PerPerson int
 	// Life says for how long boxes are kept, and when they are paused.
 	Life lifecycle.Policy
+	// Hosts that the box may reach, as people write them. Empty: none.
+	Hosts []string
 	// Calls is how many times a turn may call a model.
 	Calls  int
 	Limits agent.Limits
