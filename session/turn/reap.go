@@ -17,10 +17,13 @@ const reapEvery = 5 * time.Minute
 // strayGrace is how young a box is that may be on record in a moment.
 const strayGrace = 2 * time.Minute
 
+// States returns a session's state, or session.ErrUnknown.
+type States func(context.Context, session.ID) (session.State, error)
+
 // Reap destroys strays at once and every few minutes, until ctx ends: boxes
 // that no session has or is about to have. Reaping a box twice is reaping it
-// once. state returns a session's state, or session.ErrUnknown.
-func (w *Worker) Reap(ctx context.Context, state func(context.Context, session.ID) (session.State, error)) error {
+// once.
+func (w *Worker) Reap(ctx context.Context, state States) error {
 	tick := time.NewTicker(reapEvery)
 	defer tick.Stop()
 	for {
@@ -35,7 +38,7 @@ func (w *Worker) Reap(ctx context.Context, state func(context.Context, session.I
 	}
 }
 
-func (w *Worker) reapOnce(ctx context.Context, state func(context.Context, session.ID) (session.State, error)) error {
+func (w *Worker) reapOnce(ctx context.Context, state States) error {
 	l := lifecycle.Listing{At: time.Now()}
 	var err error
 	if l.Boxes, err = w.Boxes.List(ctx, nil); err != nil {
@@ -58,7 +61,7 @@ func (w *Worker) reapOnce(ctx context.Context, state func(context.Context, sessi
 // recordsOf reads what the sessions of these boxes have on record, and names
 // those of which that cannot be read. A record without a box heals by itself:
 // whoever looks for the box next finds it gone.
-func recordsOf(ctx context.Context, boxes []sandbox.Info, state func(context.Context, session.ID) (session.State, error)) (records []lifecycle.Record, unknown map[string]bool, err error) {
+func recordsOf(ctx context.Context, boxes []sandbox.Info, state States) (records []lifecycle.Record, unknown map[string]bool, err error) {
 	var errs []error
 	seen := map[string]bool{}
 	unknown = map[string]bool{}
