@@ -101,15 +101,22 @@ func tour(t *testing.T, faults []githubtest.Fault) string {
 func TestFaultsOfGitHub(t *testing.T) {
 	t.Parallel()
 	all := slices.Concat(apiPlaces(), gitPlaces())
+	tours(t, tour, map[string][]githubtest.Fault{
+		"clean":           nil,
+		"answer lost":     faulty(githubtest.Fault{Lost: true}, all),
+		"bad gateway":     faulty(githubtest.Fault{Status: http.StatusBadGateway, Body: "<html>Unicorn!</html>"}, all),
+		"secondary limit": faulty(githubtest.SecondaryLimit("", 2*time.Second), apiPlaces()),
+	})
+}
+
+// tours plays a story for each set of faults, of which the clean one is empty, and
+// demands that the world is the same after all of them.
+func tours[F any](t *testing.T, tour func(*testing.T, []F) string, all map[string][]F) {
+	t.Helper()
 	var mu sync.Mutex
 	worlds := map[string]string{}
 	t.Run("tours", func(t *testing.T) {
-		for name, faults := range map[string][]githubtest.Fault{
-			"clean":           nil,
-			"answer lost":     faulty(githubtest.Fault{Lost: true}, all),
-			"bad gateway":     faulty(githubtest.Fault{Status: http.StatusBadGateway, Body: "<html>Unicorn!</html>"}, all),
-			"secondary limit": faulty(githubtest.SecondaryLimit("", 2*time.Second), apiPlaces()),
-		} {
+		for name, faults := range all {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				world := tour(t, faults)

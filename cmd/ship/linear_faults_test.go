@@ -5,7 +5,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -118,32 +117,15 @@ func TestFaultsOfLinear(t *testing.T) {
 	soon.Set("X-RateLimit-Endpoint-Requests-Reset", strconv.FormatInt(time.Now().UnixMilli(), 10))
 	limited := lineartest.Limited("", time.Now())
 	limited.Header = soon
-	var mu sync.Mutex
-	worlds := map[string]string{}
-	t.Run("tours", func(t *testing.T) {
-		for name, faults := range map[string][]lineartest.Fault{
-			"clean":       nil,
-			"answer lost": every(lineartest.Fault{Lost: true}),
-			"trouble": every(
-				lineartest.Fault{Status: http.StatusBadGateway, Body: "<html>Bad Gateway</html>"},
-				lineartest.Failing("", http.StatusOK, "INTERNAL_SERVER_ERROR", "lock timeout"),
-			),
-			"rate": every(limited)[1:], // the token address has no such limit
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				world := linearTour(t, faults)
-				mu.Lock()
-				defer mu.Unlock()
-				worlds[name] = world
-			})
-		}
+	tours(t, linearTour, map[string][]lineartest.Fault{
+		"clean":       nil,
+		"answer lost": every(lineartest.Fault{Lost: true}),
+		"trouble": every(
+			lineartest.Fault{Status: http.StatusBadGateway, Body: "<html>Bad Gateway</html>"},
+			lineartest.Failing("", http.StatusOK, "INTERNAL_SERVER_ERROR", "lock timeout"),
+		),
+		"rate": every(limited)[1:], // the token address has no such limit
 	})
-	for name, world := range worlds {
-		if diff := cmp.Diff(worlds["clean"], world); diff != "" {
-			t.Errorf("the world (-clean +%s):\n%s", name, diff)
-		}
-	}
 }
 
 // slowly has ada ask for work that takes until it is stopped, or as the words

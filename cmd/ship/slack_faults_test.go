@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"ship/integrations/slack/slacktest"
 	"ship/session"
 )
@@ -79,34 +77,17 @@ func TestFaultsOfSlack(t *testing.T) {
 		}
 		return all
 	}
-	var mu sync.Mutex
-	worlds := map[string]string{}
-	t.Run("tours", func(t *testing.T) {
-		for name, faults := range map[string][]slacktest.Fault{
-			"clean":       nil,
-			"answer lost": every(slacktest.Fault{Lost: true}),
-			"trouble": every(
-				slacktest.Fault{Status: http.StatusBadGateway, Body: "<html>Bad Gateway</html>"},
-				slacktest.Failing("", "internal_error"),
-			),
-			"rate": slices.DeleteFunc(every(slacktest.Limited("", time.Second)), func(f slacktest.Fault) bool {
-				return f.On == "reactions.add" || f.On == "agents.sessions.setStatus" // which make way for more important things
-			}),
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				world := slackTour(t, faults)
-				mu.Lock()
-				defer mu.Unlock()
-				worlds[name] = world
-			})
-		}
+	tours(t, slackTour, map[string][]slacktest.Fault{
+		"clean":       nil,
+		"answer lost": every(slacktest.Fault{Lost: true}),
+		"trouble": every(
+			slacktest.Fault{Status: http.StatusBadGateway, Body: "<html>Bad Gateway</html>"},
+			slacktest.Failing("", "internal_error"),
+		),
+		"rate": slices.DeleteFunc(every(slacktest.Limited("", time.Second)), func(f slacktest.Fault) bool {
+			return f.On == "reactions.add" || f.On == "agents.sessions.setStatus" // which make way for more important things
+		}),
 	})
-	for name, world := range worlds {
-		if diff := cmp.Diff(worlds["clean"], world); diff != "" {
-			t.Errorf("the world (-clean +%s):\n%s", name, diff)
-		}
-	}
 }
 
 // TestSlackHangs: what is never answered is given up and repeated, and a stop

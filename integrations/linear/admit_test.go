@@ -105,7 +105,7 @@ func TestOwnWordsAreLeftOut(t *testing.T) {
 func TestCommandsNeedNoRight(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.host.broken = &session.Problem{Say: "GitHub is away.", Err: errors.New("away"), Again: true}
+	d.host.Broken = &session.Problem{Say: "GitHub is away.", Err: errors.New("away"), Again: true}
 	d.AddPerson(lineartest.Person{Handle: "eve", Name: "Eve `x` [y](z)", Guest: true})
 	id, _ := d.Delegate(d.issue, "ada")
 	for _, text := range []string{"stop", "status", "help", "model", "budget lots"} {
@@ -224,7 +224,7 @@ func TestAdmitFails(t *testing.T) {
 			t.Parallel()
 			d := newDesk(t)
 			d.gate.Routes.Default = "acme/widgets"
-			d.host.broken = test.host
+			d.host.Broken = test.host
 			if test.fault.On != "" {
 				d.Inject(test.fault)
 			}
@@ -235,7 +235,7 @@ func TestAdmitFails(t *testing.T) {
 			if !errors.As(err, &p) || p.Again != test.again || p.Gone != test.gone || p.Say == "" {
 				t.Fatalf("%+v", err)
 			}
-			d.host.broken = nil
+			d.host.Broken = nil
 			if test.again && d.admit(r).Repo.Name != "acme/widgets" {
 				t.Error("not admitted the second time")
 			}

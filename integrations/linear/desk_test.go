@@ -1,71 +1,26 @@
 package linear
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"ship/bot"
+	"ship/bot/bottest"
 	"ship/config"
 	"ship/integrations/linear/lineartest"
 	"ship/session"
 	"ship/session/memory"
 )
 
-// host is a code host: what it has, and what people may.
-type host struct {
-	mu      sync.Mutex
-	repos   []string
-	logins  map[string]string // by e-mail
-	may     map[string]bool   // by "login repository"
-	broken  error
-	hidden  bool // each repository is listed, and cannot be had
-	lookups int
-}
-
-func (h *host) Repository(_ context.Context, name string) (session.Repo, string, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lookups++
-	if h.broken != nil {
-		return session.Repo{}, "", h.broken
-	}
-	for _, r := range h.repos {
-		if strings.EqualFold(r, name) && h.hidden {
-			return session.Repo{}, "", &session.Problem{Say: "`" + r + "` is archived.", Err: errors.New("archived")}
-		}
-		if strings.EqualFold(r, name) {
-			return session.Repo{Platform: "github", Name: r, Key: "key of " + r}, "main", nil
-		}
-	}
-	return session.Repo{}, "", &session.Problem{Say: "I have no access to that repository.", Err: errors.New("not found")}
-}
-
-func (h *host) Repositories(context.Context, int) ([]string, error) { return h.repos, h.broken }
-
-func (h *host) HasBranch(_ context.Context, _ session.Repo, branch string) (bool, error) {
-	return branch == "main" || branch == "release", nil
-}
-
-func (h *host) May(_ context.Context, repo session.Repo, login string) (session.Person, bool, error) {
-	return session.Person{Email: login + "@users.noreply.github.example"}, h.may[login+" "+repo.Name], nil
-}
-
-func (h *host) Login(_ context.Context, _ session.Repo, email string) (string, error) {
-	return h.logins[email], nil
-}
-
 // desk is a workspace with one issue, and ship's side of it.
 type desk struct {
 	*lineartest.Server
 	t        *testing.T
-	host     *host
+	host     *bottest.Host
 	gate     *bot.Gate
 	receiver *Receiver
 	linear   *Performer
@@ -91,10 +46,10 @@ func newDesk(t *testing.T) *desk {
 			t.Error(err)
 		}
 	})
-	d := &desk{Server: s, t: t, host: &host{
-		repos:  []string{"acme/widgets", "acme/api"},
-		logins: map[string]string{"ada@acme.example": "ada-gh", "bob@acme.example": "bob-gh"},
-		may:    map[string]bool{"ada-gh acme/widgets": true, "ada-gh acme/api": true, "bob-gh acme/api": true},
+	d := &desk{Server: s, t: t, host: &bottest.Host{
+		Repos:   []string{"acme/widgets", "acme/api"},
+		Logins:  map[string]string{"ada@acme.example": "ada-gh", "bob@acme.example": "bob-gh"},
+		Allowed: map[string]bool{"ada-gh acme/widgets": true, "ada-gh acme/api": true, "bob-gh acme/api": true},
 	}}
 	d.gate = &bot.Gate{Repositories: d.host, Rights: d.host, People: bot.PeopleSettings{Unmatched: "refuse"}}
 	vault := &memory.Vault{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ship/bot"
+	"ship/bot/bottest"
 	"ship/integrations/linear/lineartest"
 	"ship/session"
 )
@@ -60,10 +61,10 @@ func TestQuestion(t *testing.T) {
 	d := newDesk(t)
 	for n := range 12 {
 		name := fmt.Sprintf("acme/part%d", n)
-		d.host.repos = append(d.host.repos, name)
-		d.host.may["ada-gh "+name] = true
+		d.host.Repos = append(d.host.Repos, name)
+		d.host.Allowed["ada-gh "+name] = true
 	}
-	d.host.repos = append(d.host.repos, "acme/secret", "acme/vault")
+	d.host.Repos = append(d.host.Repos, "acme/secret", "acme/vault")
 	d.SetConfidence("acme/secret", 1)
 	d.SetConfidence("acme/part7", 0.9)
 	d.SetConfidence("acme/vault", 0.8)
@@ -84,8 +85,8 @@ func TestQuestion(t *testing.T) {
 	if len(offered) != 10 || !slices.Equal(offered[:3], []string{"acme/part7", "acme/api", "acme/widgets"}) || slices.Contains(offered, "acme/secret") || slices.Contains(offered, "acme/vault") {
 		t.Errorf("offered: %v", offered)
 	}
-	if n := d.calls(); n > 3 || d.host.lookups > 10+2 {
-		t.Errorf("%d calls, %d of the code host", n, d.host.lookups)
+	if n := d.calls(); n > 3 || d.host.Lookups() > 10+2 {
+		t.Errorf("%d calls, %d of the code host", n, d.host.Lookups())
 	}
 	r.Repo, r.Ref = "acme/part7", "answer/"
 	if a := d.admit(r); a.Repo.Name != "acme/part7" || !strings.Contains(a.Context, "Fails one run") {
@@ -118,10 +119,10 @@ func TestOneLeft(t *testing.T) {
 // TestStrangersAreOfferedNothing: who may command nowhere reads no names.
 func TestStrangersAreOfferedNothing(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*host){
-		"no login":      func(*host) {},
-		"no right":      func(h *host) { h.logins["eve@acme.example"] = "eve-gh" },
-		"nothing there": func(h *host) { h.hidden = true },
+	for name, change := range map[string]func(*bottest.Host){
+		"no login":      func(*bottest.Host) {},
+		"no right":      func(h *bottest.Host) { h.Logins["eve@acme.example"] = "eve-gh" },
+		"nothing there": func(h *bottest.Host) { h.Hidden = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +130,7 @@ func TestStrangersAreOfferedNothing(t *testing.T) {
 			change(d.host)
 			_, hook := d.Delegate(d.issue, "eve")
 			a := d.admit(d.request(hook))
-			if a.Refusal == "" || a.Stranger == d.host.hidden || a.Question != nil || strings.Contains(a.Refusal, "acme/") {
+			if a.Refusal == "" || a.Stranger == d.host.Hidden || a.Question != nil || strings.Contains(a.Refusal, "acme/") {
 				t.Errorf("%+v", a)
 			}
 		})
@@ -156,7 +157,7 @@ func TestKnownBeforeTheFirstTurn(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.host.repos = nil
+	d.host.Repos = nil
 	_, hook := d.Delegate(d.issue, "ada")
 	if a := d.admit(d.request(hook)); !strings.Contains(a.Refusal, "none that I may work in") || a.Question != nil {
 		t.Errorf("%+v", a)

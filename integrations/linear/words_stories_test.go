@@ -171,11 +171,11 @@ func TestWordsOfStops(t *testing.T) {
 func TestWordsOfFailures(t *testing.T) {
 	t.Parallel()
 	plays(t, "refused-person", func(p *play) {
-		p.host.may = nil
+		p.host.Allowed = nil
 		p.assigned()
 	})
 	plays(t, "unknown-person", func(p *play) {
-		p.host.logins = nil
+		p.host.Logins = nil
 		p.assigned()
 		p.says("ada", "try it anyway")
 	})

@@ -74,8 +74,8 @@ func crowd(d *desk, by, in string, verb session.Verb) session.Request {
 	d.AddPerson(slacktest.Person{Handle: "hal"})
 	d.AddPerson(slacktest.Person{Handle: "eve", Team: "T0OTHER"})
 	d.AddPerson(slacktest.Person{Handle: "gone"})
-	d.host.logins["gus@acme.example"] = "gus-gh"
-	d.host.may["gus-gh acme/widgets"], d.host.may["dora-gh acme/widgets"] = true, true
+	d.host.Logins["gus@acme.example"] = "gus-gh"
+	d.host.Allowed["gus-gh acme/widgets"], d.host.Allowed["dora-gh acme/widgets"] = true, true
 	d.gate.People.People = map[string]string{d.PersonID("dora"): "dora-gh"}
 	text := map[session.Verb]string{session.Instruct: "fix it", session.Remember: "remember acme/widgets"}[verb]
 	if text == "" {

@@ -32,7 +32,7 @@ func TestNoRedirect(t *testing.T) {
 		}
 		away.On = "apps.connections.open"
 		f.Inject(away)
-		s, err := NewSocket(SocketConfig{
+		s, err := newSocket(socketConfig{
 			AppToken: config.NewSecret(f.AppToken()), APIURL: f.APIURL(), Inbox: newInbox(), Transport: &http.Transport{DisableKeepAlives: true},
 		})
 		if err != nil {

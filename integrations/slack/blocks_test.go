@@ -44,7 +44,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// shown is a message as its parts are sent, legibly.
+// displayed is a message as its parts are sent, legibly.
 func displayed(p post) string {
 	lines := []string{"text: " + p.text, ""}
 	for _, b := range p.blocks {

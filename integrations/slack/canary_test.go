@@ -64,7 +64,7 @@ func TestSecretsStay(t *testing.T) {
 				kept, _ := json.Marshal(p)
 				fmt.Fprintf(&log, "%s %v\n", kept, err)
 			}
-			s, err := NewSocket(SocketConfig{
+			s, err := newSocket(socketConfig{
 				AppToken: config.NewSecret(d.AppToken()), APIURL: d.APIURL(), Inbox: newInbox(), Transport: &http.Transport{DisableKeepAlives: true}, Logger: logger,
 			})
 			if err != nil {

@@ -163,7 +163,7 @@ func (f *floor) fails(j session.Job) *session.Problem {
 	return p
 }
 
-// told is a state after an effect was performed, as the session keeps it.
+// kept is a state after an effect was performed, as the session keeps it.
 func (f *floor) kept(s session.State, done session.Performed) session.State {
 	v := s.Threads[0]
 	if ref := done.Voice + done.Ref; ref != "" {
@@ -184,7 +184,7 @@ func (f *floor) lines() []string {
 	return out
 }
 
-// said is what Slack answers when it refuses.
+// refusing is what Slack answers a method with each time, when it refuses.
 func refusing(method, code string) slacktest.Fault {
 	fault := slacktest.Failing(method, code)
 	fault.Times = -1

@@ -30,8 +30,8 @@ func TestLed(t *testing.T) {
 			d.AddPerson(slacktest.Person{Handle: "eve", Team: "T0OTHER"})
 			d.AddPerson(slacktest.Person{Handle: "hal", Bot: true})
 			for _, login := range []string{"eve", "hal"} {
-				d.host.logins[login+"@acme.example"] = login + "-gh"
-				d.host.may[login+"-gh acme/api"] = true
+				d.host.Logins[login+"@acme.example"] = login + "-gh"
+				d.host.Allowed[login+"-gh acme/api"] = true
 			}
 			r := d.asks("ada", "fix it")
 			r.Repo = tt.repo

@@ -18,6 +18,9 @@ import (
 // is longer is asked for in smaller ones.
 const maxAnswer = 8 << 20
 
+// pageSize is how many things are asked for at once. Slack recommends no more.
+const pageSize = 200
+
 var (
 	// errAnswer: what came back is not what Slack answers. That passes.
 	errAnswer = errors.New("slack's answer was not understood")

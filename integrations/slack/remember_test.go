@@ -118,12 +118,12 @@ func TestRecent(t *testing.T) {
 	d := newDesk(t, nil)
 	for n := range 14 {
 		name := fmt.Sprintf("acme/part%d", n)
-		d.host.repos = append(d.host.repos, name)
-		d.host.may["ada-gh "+name] = true
+		d.host.Repos = append(d.host.Repos, name)
+		d.host.Allowed["ada-gh "+name] = true
 		worked(d, name)
 	}
 	worked(d, "acme/part9")
-	d.host.may["ada-gh acme/part13"] = false
+	d.host.Allowed["ada-gh acme/part13"] = false
 	a := d.admit(d.asks("ada", "and now?"))
 	if a.Question == nil {
 		t.Fatalf("%+v", a)

@@ -14,9 +14,7 @@ const (
 	lookBack = 5 * time.Minute
 	// maxLook bounds how many messages are looked at for one of ours.
 	maxLook = 2000
-	// maxPage is how many messages Slack wants to be asked for at once, and
-	// maxPages how often it is asked.
-	maxPage  = 200
+	// maxPages is how often it is asked for them.
 	maxPages = 25
 )
 
@@ -27,7 +25,7 @@ const (
 func (w *work) replies(ctx context.Context, p Priority, oldest string, most int) ([]message, error) {
 	var all []message
 	seen := map[string]bool{}
-	s := &stretch{channel: w.thread.channel, oldest: oldest, size: min(maxPage, most)}
+	s := &stretch{channel: w.thread.channel, oldest: oldest, size: min(pageSize, most)}
 	if !w.thread.pending() {
 		s.root = w.thread.root
 	}

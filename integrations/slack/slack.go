@@ -100,7 +100,7 @@ func New(c Config) (*Integration, error) {
 		}
 	}
 	if c.SocketMode() {
-		if i.Socket, err = NewSocket(SocketConfig{
+		if i.Socket, err = newSocket(socketConfig{
 			AppToken: c.AppToken, APIURL: c.APIURL, Connections: c.Connections, OpenThreads: c.OpenThreads(), Inbox: c.Inbox,
 			Heard: c.Heard, Reconnected: i.catchUp, Transport: c.Transport, Logger: c.Logger,
 		}); err != nil {

@@ -31,8 +31,8 @@ const (
 	maxEnvelope = 4 << 20
 )
 
-// SocketConfig is what a Socket is made from.
-type SocketConfig struct {
+// socketConfig is what a Socket is made from.
+type socketConfig struct {
 	// AppToken is the app-level token.
 	AppToken config.Secret
 	// APIURL is the API's address; empty: DefaultAPIURL.
@@ -62,7 +62,7 @@ type SocketConfig struct {
 // Slack gives each envelope to one connection, and again when it is not
 // acknowledged within three seconds; it is acknowledged when it is in the inbox.
 type Socket struct {
-	cfg    SocketConfig
+	cfg    socketConfig
 	reader reader
 	client *api.Client
 	dialer websocket.Dialer
@@ -75,8 +75,8 @@ type Socket struct {
 	silence time.Duration
 }
 
-// NewSocket returns a Socket that connects when it is run.
-func NewSocket(c SocketConfig) (*Socket, error) {
+// newSocket returns a Socket that connects when it is run.
+func newSocket(c socketConfig) (*Socket, error) {
 	if c.AppToken.Empty() || c.Inbox == nil {
 		return nil, errors.New("slack: no app-level token, or no inbox")
 	}

@@ -128,7 +128,7 @@ func (h *heard) list() []string {
 func plug(t *testing.T, x *exchange, in *inbox, change func(*Socket)) (unplug func(), h *heard) {
 	t.Helper()
 	h = &heard{}
-	s, err := NewSocket(SocketConfig{
+	s, err := newSocket(socketConfig{
 		AppToken: config.NewSecret("xapp-1"), APIURL: x.http.URL + "/api", Connections: 1, Inbox: in, Heard: h.add,
 		Now: func() time.Time { return now },
 	})
@@ -386,12 +386,12 @@ func TestUnwantedLines(t *testing.T) {
 
 func TestSocketNeedsTokenAndInbox(t *testing.T) {
 	t.Parallel()
-	for _, c := range []SocketConfig{{Inbox: newInbox()}, {AppToken: config.NewSecret("xapp-1")}} {
-		if _, err := NewSocket(c); err == nil {
+	for _, c := range []socketConfig{{Inbox: newInbox()}, {AppToken: config.NewSecret("xapp-1")}} {
+		if _, err := newSocket(c); err == nil {
 			t.Errorf("%+v was accepted", c)
 		}
 	}
-	s, err := NewSocket(SocketConfig{Inbox: newInbox(), AppToken: config.NewSecret("xapp-1")})
+	s, err := newSocket(socketConfig{Inbox: newInbox(), AppToken: config.NewSecret("xapp-1")})
 	if err != nil || s.plain || s.cfg.Connections != 2 || s.cfg.APIURL != DefaultAPIURL {
 		t.Errorf("%+v, %v", s, err)
 	}

@@ -118,7 +118,7 @@ func TestWorkspacePosts(t *testing.T) {
 func TestWorkspaceOverSockets(t *testing.T) {
 	t.Parallel()
 	s, in := workspace(t), newInbox()
-	socket, err := NewSocket(SocketConfig{AppToken: config.NewSecret(s.AppToken()), APIURL: s.APIURL(), Inbox: in})
+	socket, err := newSocket(socketConfig{AppToken: config.NewSecret(s.AppToken()), APIURL: s.APIURL(), Inbox: in})
 	if err != nil {
 		t.Fatal(err)
 	}

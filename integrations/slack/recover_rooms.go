@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// pageSize is how many things are asked for at once. Slack recommends no more.
-const pageSize = 200
-
 // Kinds of channels, as events have them in channel_type.
 const (
 	kindPublic  = "channel"
@@ -129,7 +126,7 @@ func (l *look) channel(ctx context.Context, p room) error {
 // history is what was said in a channel since a moment, and before that what
 // comes on the same page: threads go on under old messages.
 func (l *look) history(ctx context.Context, p room, from time.Time) ([]message, error) {
-	s := &stretch{channel: p.id, oldest: stamp(l.began.Add(-recoverable)), size: pageSize}
+	s := &stretch{channel: p.id, oldest: tsOf(l.began.Add(-recoverable)), size: pageSize}
 	var all []message
 	for {
 		got, err := l.app.next(ctx, s, l.turn)
@@ -169,7 +166,7 @@ func (l *look) reread(ctx context.Context, t talk) error {
 	}
 	from := l.from(key)
 	upTo := from
-	s := &stretch{channel: p.id, root: t.thread.root, oldest: stamp(from), size: pageSize}
+	s := &stretch{channel: p.id, root: t.thread.root, oldest: tsOf(from), size: pageSize}
 	for {
 		got, err := l.app.next(ctx, s, l.turn)
 		if err != nil {
@@ -188,9 +185,4 @@ func (l *look) reread(ctx context.Context, t talk) error {
 			return nil
 		}
 	}
-}
-
-// stamp is a moment as Slack writes it.
-func stamp(at time.Time) string {
-	return strconv.FormatInt(at.Unix(), 10) + fmt.Sprintf(".%06d", at.Nanosecond()/1000)
 }
