@@ -105,6 +105,9 @@ type Provider interface {
 	// Attach returns a handle on a box, waking it when it is paused, and
 	// probes it before it returns. ErrGone when it does not live.
 	Attach(ctx context.Context, id string, ttl time.Duration) (Box, error)
+	// Info returns what the provider says of one box now. It neither wakes nor
+	// extends it. ErrGone when it does not live.
+	Info(ctx context.Context, id string) (Info, error)
 	// List returns the boxes that carry all of these labels: all pages.
 	List(ctx context.Context, labels map[string]string) ([]Info, error)
 	// Extend moves the expiry to until, and never shortens it.

@@ -40,7 +40,7 @@ func (n *step) amended(r Request, before string) {
 // missed: an edit came when the agent was at it. Whoever made it is told the
 // first time; most of the others are of typing errors.
 func (n *step) missed(r Request) {
-	if !n.busy() {
+	if !n.Busy() {
 		return
 	}
 	i := slices.IndexFunc(n.Turn.Requests, func(at Request) bool { return at.says(r.ID) })

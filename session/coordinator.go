@@ -274,10 +274,8 @@ func (c *coordinator) wait(ctx context.Context) error {
 
 // boxIsDue: the state's own timer has come, which only a tick can tell it.
 func (c *coordinator) boxIsDue() bool {
-	s := c.state
-	s.Pending = nil
-	next := NextLook(s, c.Policy)
-	return !pendingKind(c.state.Pending, Discard) && !next.IsZero() && !next.After(c.now())
+	due := c.state.boxDue(c.Policy)
+	return !due.IsZero() && !due.After(c.now())
 }
 
 // untilTick is the time to the next timer or unsaved progress.

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ship/sandbox/lifecycle"
 	"ship/session"
 	"ship/session/memory"
 )
@@ -367,12 +368,12 @@ func TestIdleSessionCostsNothingAndItsBoxIsDestroyed(t *testing.T) {
 		if b, err := state.Encode(); err != nil || len(b) > 500 {
 			t.Errorf("an idle state takes %d bytes, %v: %s", len(b), err, b)
 		}
-		if s.times(session.Discard) != 0 {
-			t.Error("the box was destroyed too early")
+		if s.times(session.Tend) != 1 || state.Life.State != lifecycle.Paused {
+			t.Errorf("it was tended %d times, the box is %s", s.times(session.Tend), state.Life.State)
 		}
 		time.Sleep(time.Hour)
-		if s.times(session.Discard) != 1 || s.state(t).Box != "" {
-			t.Errorf("the box was destroyed %d times", s.times(session.Discard))
+		if s.times(session.Tend) != 2 || s.state(t).Box != "" {
+			t.Errorf("it was tended %d times", s.times(session.Tend))
 		}
 		if due, err := s.store.Due(t.Context(), 10); err != nil || len(due) > 0 {
 			t.Errorf("still due: %v, %v", due, err)

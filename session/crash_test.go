@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ship/sandbox/lifecycle"
 	"ship/session"
 	"ship/session/memory"
 )
@@ -136,9 +137,29 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 		out.Published = &session.Published{Head: "head1", Changed: true, Files: 1}
 	case session.Open:
 		out.PR = p.world.open(job.Repeat)
+	case session.Tend:
+		return p.tend(job)
 	case session.Discard, session.Sweep, session.MarkReady, session.Close:
 	}
 	return out, nil
+}
+
+// tend looks whether a turn has begun, and then does what is due with the box.
+func (p *process) tend(job session.Job) (session.Performed, error) {
+	if job.Latest().Busy() {
+		return session.Performed{}, nil
+	}
+	done := session.Tending(job.State, hasty().Boxes, job.Now(), false)
+	p.world.make(true, "box "+string(done.Life.State))
+	return session.Performed{Tended: done}, nil
+}
+
+// hasty is a policy by which a box is paused and destroyed within the few
+// minutes of a play.
+func hasty() session.Policy {
+	p := policy()
+	p.Boxes.IdlePause, p.Boxes.IdleDestroy = 2*time.Minute, 6*time.Minute
+	return p
 }
 
 // admission: in a conversation nobody knows the repository before it is named.
@@ -229,7 +250,7 @@ func (m mortal) Due(ctx context.Context, n int) ([]session.ID, error) {
 
 func policy() session.Policy {
 	return session.Policy{
-		Model: "m/x", Models: []string{"m/x"}, BudgetUSD: 1, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
+		Model: "m/x", Models: []string{"m/x"}, BudgetUSD: 1, TurnTimeout: time.Hour, Boxes: lifecycle.Default(),
 		Pace:   func(string, time.Duration) session.Pace { return session.Pace{Every: 10 * time.Second} },
 		Help:   func(string) string { return "help" },
 		Status: func(_ string, v session.View) string { return string(v.Phase) },
@@ -240,7 +261,7 @@ func policy() session.Policy {
 func (p *process) start(ctx context.Context) (ended chan error) {
 	ctx, p.cancel = context.WithCancelCause(ctx)
 	d := &session.Dispatcher{Max: 10, Engine: &session.Engine{
-		Store: mortal{p.store, p}, Inbox: p.store, Policy: policy(), Log: slog.New(slog.DiscardHandler),
+		Store: mortal{p.store, p}, Inbox: p.store, Policy: hasty(), Log: slog.New(slog.DiscardHandler),
 		Performers: map[string]session.Performer{"plat": p, "talk": p, "chat": p, "git": p, session.Worker: p},
 		Hook:       p.point,
 	}}
@@ -344,7 +365,7 @@ func (sc scene) sweep(t *testing.T) {
 		w, trace := sc.play(t, 0)
 		want, points = w.String(), trace
 	})
-	if !strings.HasSuffix(want, "status: ended turn 1 pr true "+sc.message) || len(points) < 20 {
+	if !strings.HasSuffix(want, "status: ended turn 1 pr true "+sc.message) || len(points) < 20 || !strings.Contains(want, "box paused\nbox destroyed") && !strings.Contains(want, "box destroyed\nbox paused") {
 		t.Fatalf("the clean run passed %d points and left:\n%s", len(points), want)
 	}
 	for n := range points {

@@ -46,7 +46,10 @@ const (
 	// Close ends what the turn Text may do outside its box, and gives its place
 	// in the queue for boxes to the next.
 	Close EffectKind = "close"
-	// Discard destroys the session's box.
+	// Tend does what is due for the box Text that no turn is at work in: it
+	// pauses it, keeps it, or destroys it.
+	Tend EffectKind = "tend"
+	// Discard destroys the session's box, because nobody waits for what is in it.
 	Discard EffectKind = "discard"
 	// Sweep removes what a frozen owner may have posted twice.
 	Sweep EffectKind = "sweep"

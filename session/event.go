@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"ship/sandbox/lifecycle"
+)
 
 // EventVersion is the newest event format that this release reads and writes.
 const EventVersion = 1
@@ -76,6 +80,7 @@ type Performed struct {
 	Prepared  *Prepared  `json:"pr,omitempty"` // Prepare
 	Turn      *Outcome   `json:"tu,omitempty"` // Run
 	Published *Published `json:"pu,omitempty"` // Publish
+	Tended    *Tended    `json:"te,omitempty"` // Tend
 	// PR is what Open found or made, or what MarkReady left.
 	PR *PullRequest `json:"pq,omitempty"`
 	// Thread is where people speak about the pull request that Open found or
@@ -118,6 +123,18 @@ type Prepared struct {
 	Head string `json:"h"`
 	// Fresh: the box was made for this turn, so the agent remembers nothing.
 	Fresh bool `json:"f,omitempty"`
+	// Saved is when what is in the working tree of a fresh box was saved from
+	// another, which was lost; zero: it is only what is on the branch.
+	Saved time.Time `json:"sv,omitzero"`
+	// Life is what is known of the box, which was probed and waits for its turn.
+	Life lifecycle.Box `json:"l,omitzero"`
+}
+
+// Tended is what became of a box.
+type Tended struct {
+	Life lifecycle.Box `json:"l"`
+	// Unpausable: see State.
+	Unpausable bool `json:"np,omitempty"`
 }
 
 // Published is what a push led to.
@@ -199,6 +216,8 @@ type Progress struct {
 	Conversation string `json:"cv,omitempty"`
 	// Active is when the agent last did real work.
 	Active time.Time `json:"ac,omitzero"`
+	// Ends is when the provider will end the box, if that is soon.
+	Ends time.Time `json:"en,omitzero"`
 }
 
 // Todo is one entry of the agent's list.

@@ -50,6 +50,8 @@ func patience(k EffectKind) time.Duration {
 		return prepareWaits
 	case Publish:
 		return publishWaits
+	case Tend:
+		return giveUp
 	default:
 		return 0
 	}
@@ -59,7 +61,7 @@ func patience(k EffectKind) time.Duration {
 func (n *step) gaveUp(e Effect, f Failed) {
 	switch e.Kind {
 	case Prepare, Run, Publish, Open:
-		if n.busy() {
+		if n.Busy() {
 			n.turnBroke(e, f)
 		}
 	case Admit:
@@ -70,7 +72,7 @@ func (n *step) gaveUp(e Effect, f Failed) {
 		}
 	case Report:
 		n.unshown(*e.Thread)
-	case Discard: // the box's own time-to-live ends it
+	case Tend, Discard: // its own time-to-live ends the box, or whoever looks for strays
 		n.giveUpBox()
 	default: // lost words; the dead letter keeps them
 	}
@@ -78,6 +80,9 @@ func (n *step) gaveUp(e Effect, f Failed) {
 
 func (n *step) turnBroke(e Effect, f Failed) {
 	t := n.Turn
+	if f.Lost && e.Kind != Prepare {
+		n.giveUpBox()
+	}
 	crash := Outcome{Ending: Crashed, Say: f.Say, Usage: t.Progress.Usage}
 	switch {
 	case t.Stopping != "" && e.Kind == Prepare:
@@ -86,7 +91,6 @@ func (n *step) turnBroke(e Effect, f Failed) {
 		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped(), Usage: t.Progress.Usage}
 		n.publish()
 	case f.Lost && e.Kind == Run && t.Prepares < maxPrepares:
-		n.giveUpBox()
 		t.Outcome = nil // what an earlier run brought is gone: all is said again
 		n.prepare()
 	case e.Kind == Run && !f.Lost:
@@ -101,17 +105,6 @@ func (n *step) turnBroke(e Effect, f Failed) {
 	default:
 		n.end(crash)
 	}
-}
-
-// giveUpBox: it was destroyed, or cannot be reached from here.
-func (n *step) giveUpBox() {
-	if n.Box != "" {
-		n.Left = append(n.Left, n.Box)
-	}
-	if len(n.Left) > maxLeft {
-		n.Left = slices.Delete(n.Left, 0, 1)
-	}
-	n.Box, n.Conversation, n.Rests = "", "", time.Time{}
 }
 
 // follow derives what the clock and the view ask for.
@@ -140,7 +133,7 @@ func (n *step) report() {
 			n.reportTo(v, digest, later(n.now, v.At.Add(pace.Least)))
 		case v.Shown != digest:
 			n.reportTo(v, digest, v.At.Add(pace.Every))
-		case n.busy() && pace.Silence > 0:
+		case n.Busy() && pace.Silence > 0:
 			n.reportTo(v, digest, v.At.Add(pace.Silence))
 		}
 	}
@@ -244,29 +237,19 @@ func (t Turn) keepForRetry(completed bool) (kept []Request, forgotten bool) {
 	return kept, false
 }
 
-// rest destroys a box that nobody has used for long.
-func (n *step) rest() {
-	if n.Box == "" || n.busy() || pendingKind(n.Pending, Discard) {
-		return
-	}
-	if n.now.Before(n.Rests.Add(n.policy.IdleDestroy)) {
-		return
-	}
-	n.add(Effect{Kind: Discard, By: Worker, Text: n.Box}, "discard", n.Box, n.Rests.UTC().Format(time.RFC3339Nano))
-}
-
 // NextLook is when somebody must look at the state again without mail: the
 // earliest effect that may be begun, or the box's timer. The zero time means
 // never.
 func NextLook(s State, p Policy) time.Time {
 	_, next := schedule(s.Pending, nil, time.Time{})
-	if s.Box != "" && !s.busy() && !pendingKind(s.Pending, Discard) {
-		next = earlier(next, s.Rests.Add(p.IdleDestroy))
+	if due := s.boxDue(p); !due.IsZero() {
+		next = earlier(next, due)
 	}
 	return next
 }
 
-func (s State) busy() bool { return s.Turn != nil && s.Turn.Stage != Ended }
+// Busy: a turn is under way.
+func (s State) Busy() bool { return s.Turn != nil && s.Turn.Stage != Ended }
 
 func pendingKind(effects []Effect, k EffectKind) bool {
 	return slices.ContainsFunc(effects, func(e Effect) bool { return e.Kind == k })
@@ -298,7 +281,7 @@ func schedule(effects []Effect, taken map[string]bool, now time.Time) (ready []E
 // passable: others may go before it while it waits. A report is about now,
 // not about its place in the order.
 func (e Effect) passable() bool {
-	return e.Kind == Report || e.Kind == Sweep || e.Kind == Discard
+	return e.Kind == Report || e.Kind == Sweep || e.Kind == Discard || e.Kind == Tend
 }
 
 func (e Effect) due() time.Time {

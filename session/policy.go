@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ship/sandbox/lifecycle"
 )
 
 // Policy is what the operator decided, as far as Step needs it.
@@ -18,8 +20,8 @@ type Policy struct {
 	MaxBudgetUSD float64
 	// TurnTimeout is a turn's wall clock.
 	TurnTimeout time.Duration
-	// IdleDestroy is how long a box may rest before it is destroyed.
-	IdleDestroy time.Duration
+	// Boxes says when a box is paused, destroyed or replaced.
+	Boxes lifecycle.Policy
 	// Pace of reports to a platform's threads, in a turn that has been running
 	// for a while.
 	Pace func(platform string, running time.Duration) Pace

@@ -125,6 +125,8 @@ func (n *step) done(p Performed) {
 		n.readied(e, p)
 	case Discard:
 		n.giveUpBox()
+	case Tend:
+		n.tended(p.Tended)
 	case Prepare, Run, Publish, Open:
 		n.advance(e, p)
 	case Sweep:
@@ -174,13 +176,13 @@ func (n *step) prepared(p Prepared) {
 	if p.Box != n.Box {
 		n.giveUpBox()
 	}
-	n.Box, n.Rests = p.Box, n.now
-	t.Fresh = p.Fresh
+	n.enter(p)
+	t.Fresh, t.Saved = p.Fresh, p.Saved
+	n.lost()
 	t.Progress.Place, t.Progress.Doing = 0, ""
 	if t.Start == "" {
 		t.Start, t.Deadline = p.Head, n.now.Add(n.policy.TurnTimeout)
 	}
-	n.keepBox()
 	if t.Stopping != "" { // publishing finds nothing, and lets go of the place
 		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped()}
 		n.publish()
@@ -192,11 +194,6 @@ func (n *step) prepared(p Prepared) {
 		n.Head = p.Head
 	}
 	n.run()
-}
-
-// keepBox: the box is in use again, so whatever was to destroy it must not.
-func (n *step) keepBox() {
-	n.Pending = slices.DeleteFunc(n.Pending, func(e Effect) bool { return e.Kind == Discard })
 }
 
 func (n *step) stopped() string {
@@ -274,11 +271,9 @@ func (n *step) end(o Outcome) {
 // finish settles everything that a turn has open.
 func (n *step) finish() {
 	t := n.Turn
-	t.Stage, t.Finished, n.Rests = Ended, n.now, n.now
+	t.Stage, t.Finished = Ended, n.now
 	t.Took = int(t.Finished.Sub(t.Started).Round(time.Second).Seconds())
-	if n.Closed {
-		n.expire()
-	}
+	n.leaveBox()
 	t.Progress = Progress{Todos: t.Progress.Todos, Steps: t.Progress.Steps, Usage: t.Outcome.Usage}
 	n.Spent = n.Spent.Add(t.Outcome.Usage)
 	if n.Head != "" && n.PR != nil {
@@ -289,6 +284,9 @@ func (n *step) finish() {
 	n.announce(Answer)
 	if t.Finish && t.Stopping == "" && t.Outcome.succeeded() && n.PR != nil && n.PR.Draft {
 		n.add(Effect{Kind: MarkReady, By: n.Repo.Platform}, n.cause()...)
+	}
+	if n.Closed {
+		n.discard()
 	}
 }
 
@@ -354,18 +352,19 @@ func (n *step) readied(e Effect, p Performed) {
 
 // moved takes over how far a running effect is.
 func (n *step) moved(p Progress) {
-	if !n.busy() || (n.Turn.Stage != Preparing && n.Turn.Stage != Running) {
+	if !n.Busy() || (n.Turn.Stage != Preparing && n.Turn.Stage != Running) {
 		return
 	}
 	if p.Conversation != "" {
 		n.Conversation = p.Conversation
 	}
-	if !p.Active.IsZero() {
-		n.Rests = p.Active
-	}
-	p.Conversation, p.Active = "", time.Time{}
+	n.active(p)
+	p.Conversation, p.Active, p.Ends = "", time.Time{}, time.Time{}
 	if len(p.Todos) == 0 { // the agent hears other words, or another box is prepared
 		p.Todos = n.Turn.Progress.Todos
+	}
+	if len(p.Steps) == 0 && n.Turn.Stage == Preparing { // what was done in a box that was lost
+		p.Steps = n.Turn.Progress.Steps
 	}
 	if p.Usage == (Usage{}) { // while another box is prepared
 		p.Usage = n.Turn.Progress.Usage

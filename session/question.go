@@ -114,7 +114,7 @@ func (n *step) lose(e Effect) {
 		n.Asking = nil
 	}
 	heard := func(v Voice) bool { return !v.Silent }
-	if n.busy() && !slices.ContainsFunc(n.Threads, heard) {
+	if n.Busy() && !slices.ContainsFunc(n.Threads, heard) {
 		n.halt(byLosing)
 	}
 }

@@ -106,7 +106,7 @@ func obstacle(s State, e Effect, told *Turn) string {
 	case Prepare, Run, Publish, Open:
 		return s.cannotRetry(e)
 	case Begin:
-		if e.Turn != s.Turns || !s.busy() {
+		if e.Turn != s.Turns || !s.Busy() {
 			return fmt.Sprintf("turn %d has ended since", e.Turn)
 		}
 	case Answer:
@@ -125,7 +125,7 @@ func obstacle(s State, e Effect, told *Turn) string {
 		if s.Turn == nil || !slices.ContainsFunc(s.Threads, func(v Voice) bool { return v.Thread == *e.Thread }) {
 			return "there is nothing to report there any more"
 		}
-	case Discard:
+	case Tend, Discard:
 		return "a box that is not destroyed ends by itself, and the session may have another by now"
 	case Admit, Acknowledge, Say, Reply, Forward, Close, Sweep: // as good as ever
 	}
@@ -140,7 +140,7 @@ func (s State) cannotRetry(e Effect) string {
 		return "nothing was ever run in the session"
 	case e.Turn != s.Turns:
 		return fmt.Sprintf("it belonged to turn %d, and the session has gone on to turn %d since", e.Turn, s.Turns)
-	case s.busy():
+	case s.Busy():
 		return fmt.Sprintf("turn %d is still at work", e.Turn)
 	case s.Turn.Forgotten || len(s.Turn.Requests) == 0:
 		return "what was asked is not kept any more"
@@ -150,7 +150,7 @@ func (s State) cannotRetry(e Effect) string {
 
 func (s State) cannotAnswer(e Effect, told *Turn) string {
 	switch {
-	case s.Turn == nil || e.Turn != s.Turns || s.busy():
+	case s.Turn == nil || e.Turn != s.Turns || s.Busy():
 		return fmt.Sprintf("it is the end of turn %d, and the session has gone on since", e.Turn)
 	case s.Turn.Told && told == nil:
 		return "what was to be said is not kept"
@@ -162,7 +162,7 @@ func (s State) cannotAnswer(e Effect, told *Turn) string {
 func (s State) outdated(c *CheckState) string {
 	now := s.Check
 	switch {
-	case c.Conclusion == "" && !s.busy():
+	case c.Conclusion == "" && !s.Busy():
 		return "nothing is in progress any more"
 	case now != nil && now.SHA == c.SHA && now.Conclusion != c.Conclusion:
 		return "the check run of that commit says something else by now"

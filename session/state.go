@@ -1,6 +1,10 @@
 package session
 
-import "time"
+import (
+	"time"
+
+	"ship/sandbox/lifecycle"
+)
 
 // StateVersion is the newest state format that this release reads and writes.
 const StateVersion = 1
@@ -30,9 +34,12 @@ type State struct {
 	// Model and Budget as set by a person; empty and zero: the defaults.
 	Model  string  `json:"mo,omitempty"`
 	Budget float64 `json:"bu,omitempty"`
-	// Box that the session has, and when it was last used.
-	Box   string    `json:"bx,omitempty"`
-	Rests time.Time `json:"re,omitzero"`
+	// Box that the session has, and Life, what is known of it. There is no one
+	// without the other.
+	Box  string         `json:"bx,omitempty"`
+	Life *lifecycle.Box `json:"li,omitempty"`
+	// Unpausable: the provider said that it cannot pause that box.
+	Unpausable bool `json:"np,omitempty"`
 	// Left are the last boxes that were given up. One that lives on, on the machine
 	// of another worker, must not be taken for the session's again.
 	Left []string `json:"lf,omitempty"`
@@ -129,6 +136,9 @@ type Turn struct {
 	Outcome  *Outcome `json:"oc,omitempty"`
 	Changed  bool     `json:"ch,omitempty"`
 	Files    int      `json:"fs,omitempty"`
+	// Saved is from when the work is that the turn found in its box, as an
+	// earlier one was lost; see Prepared.
+	Saved time.Time `json:"sv,omitzero"`
 	// Prepares counts the boxes that this turn has asked for.
 	Prepares int `json:"np,omitempty"`
 	// Legs counts the runs: one more for requests that came too late.

@@ -3,7 +3,6 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -61,6 +60,10 @@ func (s State) clone() State {
 	s.Waiting = slices.Clone(s.Waiting)
 	s.Refused = slices.Clone(s.Refused)
 	s.Left = slices.Clone(s.Left)
+	if s.Life != nil {
+		life := *s.Life
+		s.Life = &life
+	}
 	if s.PR != nil {
 		pr := *s.PR
 		s.PR = &pr
@@ -227,7 +230,7 @@ func (n *step) learn(r Request, a Admission) {
 	if a.PR != nil {
 		n.PR, n.Branch, n.Closed = a.PR, a.Branch, false
 	}
-	if a.Head != "" && !n.busy() {
+	if a.Head != "" && !n.Busy() {
 		n.Head = a.Head
 	}
 	if n.Branch == "" && n.Repo.Key != "" {
@@ -238,7 +241,7 @@ func (n *step) learn(r Request, a Admission) {
 // leave lets go of a pull request that was closed: its branch is not touched
 // again.
 func (n *step) leave() {
-	if !n.Closed || n.busy() {
+	if !n.Closed || n.Busy() {
 		return
 	}
 	n.Closed, n.PR, n.Head, n.Check = false, nil, "", nil
@@ -384,7 +387,7 @@ func (n *step) steerable(a Admitted, model string) bool {
 
 func (n *step) retry(r Request, context string) {
 	switch {
-	case n.busy() && n.Turn.Stopping == "":
+	case n.Busy() && n.Turn.Stopping == "":
 		n.say(r, "I'm still at it, so there is nothing to retry yet. `/ship stop` ends it.")
 	case n.Turn != nil && n.Turn.Forgotten:
 		n.say(r, "The last request was carried out, and it was too long to be kept after that. Please write it again: `/ship …`.")
@@ -417,7 +420,7 @@ func (n *step) stop(r Request) {
 	n.Asking = nil
 	n.dismiss("`" + printable(r.By.Login) + "` said stop")
 	switch {
-	case n.busy():
+	case n.Busy():
 		n.halt(r.By.Login)
 	case dropped:
 		n.say(r, "Nothing was running. What was waiting is dropped.")
@@ -429,7 +432,7 @@ func (n *step) stop(r Request) {
 // dropQuestion lets go of the question that the last turn ended with. Whoever
 // says stop does not want to be asked.
 func (n *step) dropQuestion() (dropped bool) {
-	if n.busy() || n.Turn == nil || n.Turn.Outcome == nil || n.Turn.Outcome.Question == nil {
+	if n.Busy() || n.Turn == nil || n.Turn.Outcome == nil || n.Turn.Outcome.Question == nil {
 		return false
 	}
 	n.Turn.Outcome.Question = nil
@@ -443,7 +446,7 @@ func (n *step) withdraw(r Request) {
 	n.Asking = nil
 	n.dismiss("The work was taken away from me")
 	switch {
-	case n.busy():
+	case n.Busy():
 		n.halt(r.By.Login)
 	case waited:
 		n.say(r, "The work was taken away from me, so I dropped the question.")
@@ -523,43 +526,15 @@ func (n *step) closed(e Event) {
 	}
 	n.dismiss("The pull request was closed")
 	n.Closed = true
-	if n.busy() {
+	if n.Busy() {
 		n.halt(byClosing)
 		return
 	}
-	n.expire()
+	n.discard()
 }
-
-// expire lets the box go at once.
-func (n *step) expire() { n.Rests = n.now.Add(-n.policy.IdleDestroy) }
 
 func (n *step) poisoned(e Event) {
 	if e.Request != nil {
 		n.deny(*e.Request, "Something in that request makes me fail again and again, so I put it aside. Please ask in other words; whoever runs me finds the cause in `ship deliveries`.")
 	}
-}
-
-// Encode returns the state as it is stored.
-func (s State) Encode() ([]byte, error) {
-	s.V = StateVersion
-	b, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encode state of %s: %w", s.ID, err)
-	}
-	return b, nil
-}
-
-// DecodeState reads a stored state; none at all is a new session.
-func DecodeState(id ID, b []byte) (State, error) {
-	s := State{V: StateVersion, ID: id}
-	if len(b) == 0 {
-		return s, nil
-	}
-	if err := json.Unmarshal(b, &s); err != nil {
-		return State{}, fmt.Errorf("decode state of %s: %w", id, err)
-	}
-	if s.V > StateVersion {
-		return State{}, fmt.Errorf("decode state of %s: %w", id, ErrTooNew)
-	}
-	return s, nil
 }

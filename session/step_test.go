@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ship/sandbox/lifecycle"
 )
 
 // told plays a script and returns the story behind it.
@@ -105,8 +107,8 @@ func TestABoxInUseIsNotDestroyed(t *testing.T) {
 	t.Parallel()
 	s := told(t, oneTurn)
 	s.settled(t)
-	s.tell(t, "wait 2h\nbroke discard again\nalice asks: more\ndone admit\ndone prepare")
-	if e, err := s.find(Discard); err == nil {
+	s.tell(t, "wait 2h\nbroke tend again\nalice asks: more\ndone admit\ndone prepare")
+	if e, err := s.find(Tend); err == nil {
 		t.Errorf("still to be done in mid-turn: %+v", e)
 	}
 }
@@ -207,9 +209,9 @@ func TestABoxThatWasGivenUpIsRemembered(t *testing.T) {
 	}
 	for range 9 {
 		s.step(Event{Kind: Tick})
-		s.state.Box, s.state.Turn = "another", nil
+		s.state.Box, s.state.Turn, s.state.Life = "another", nil, &lifecycle.Box{ID: "another", State: lifecycle.Lost, Since: s.now}
 		s.step(Event{Kind: Tick})
-		s.tell(t, "done discard")
+		s.tell(t, "done tend")
 	}
 	if len(s.state.Left) != maxLeft {
 		t.Errorf("%d are remembered", len(s.state.Left))

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
+
+	"ship/sandbox/lifecycle"
 )
 
 var update = flag.Bool("update", false, "write the stories' effects anew")
@@ -83,7 +85,7 @@ type story struct {
 func testPolicy() Policy {
 	return Policy{
 		Model: "acme/large", Models: []string{"acme/large", "acme/small"},
-		BudgetUSD: 5, MaxBudgetUSD: 20, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
+		BudgetUSD: 5, MaxBudgetUSD: 20, TurnTimeout: time.Hour, Boxes: lifecycle.Default(),
 		Pace: func(platform string, _ time.Duration) Pace {
 			switch platform {
 			case "talk":
@@ -315,6 +317,10 @@ func (s *story) performed(e Effect, words []string) *Performed {
 		}
 	case Open:
 		p.PR = &PullRequest{Number: 8, URL: "https://x/8", Draft: true}
+	case Tend:
+		if word != "nothing" {
+			p.Tended = Tending(s.state, s.policy.Boxes, s.now, word == "cannot")
+		}
 	case Report:
 		p.Shown = ViewOf(s.state).Digest()
 	}

@@ -57,7 +57,7 @@ func ViewOf(s State) View {
 		Repo: s.Repo.Name, Base: s.Base, Branch: s.Branch, Head: s.Head, PR: s.PR,
 	}
 	t := s.Turn
-	if s.Asking != nil && !s.busy() {
+	if s.Asking != nil && !s.Busy() {
 		v.Phase = PhaseAsking
 		return v
 	}

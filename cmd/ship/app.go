@@ -192,7 +192,8 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 	return turn.New(turn.Config{
 		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
-		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, BoxTTL: 10 * time.Minute, Rest: time.Duration(s.Sandbox.IdleDestroy),
+		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser,
+		Life:    s.boxPolicy(),
 		Calls:   s.Limits.ModelCalls,
 		Hosts:   s.Sandbox.reachable(),
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},

@@ -11,6 +11,7 @@ import (
 	"ship/integrations"
 	"ship/sandbox/agent"
 	"ship/sandbox/broker"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -56,11 +57,22 @@ func (s Settings) policy(platforms []integrations.Platform) session.Policy {
 	return session.Policy{
 		Model: s.defaultModel(), Models: s.modelNames(),
 		BudgetUSD: s.Limits.BudgetUSD, MaxBudgetUSD: s.Limits.MaxBudgetUSD,
-		TurnTimeout: time.Duration(s.Limits.TurnTimeout), IdleDestroy: time.Duration(s.Sandbox.IdleDestroy),
+		TurnTimeout: time.Duration(s.Limits.TurnTimeout), Boxes: s.boxPolicy(),
 		Pace:   func(platform string, running time.Duration) session.Pace { return paceOf(by[platform], running) },
 		Help:   func(platform string) string { return bot.HelpText(by[platform].Idiom) },
 		Status: func(platform string, v session.View) string { return bot.StatusLine(by[platform].Idiom, v) },
 	}
+}
+
+// boxPolicy says for how long boxes are kept.
+func (s Settings) boxPolicy() lifecycle.Policy {
+	p := lifecycle.Default()
+	p.IdlePause, p.IdleDestroy = s.Sandbox.IdlePause, s.Sandbox.IdleDestroy
+	p.TurnTimeout, p.Cap, p.Warn = s.Limits.TurnTimeout, s.Sandbox.MaxLife, s.Sandbox.Warn
+	if plan := s.Sandbox.E2B.MaxLife; s.Sandbox.Provider == "e2b" && p.Cap == 0 && plan > p.TurnTimeout+p.Margin {
+		p.Cap = plan // a shorter one may cut a turn, which then goes on in a new box
+	}
+	return p
 }
 
 func (s Settings) brokerProviders() map[string]broker.Provider {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -89,7 +90,7 @@ func TestIdle(t *testing.T) {
 
 // waits tells whether somebody has to look at a session, now or later.
 func waits(s session.State) bool {
-	return !session.NextLook(s, session.Policy{IdleDestroy: time.Minute}).IsZero()
+	return !session.NextLook(s, session.Policy{Boxes: lifecycle.Policy{IdleDestroy: time.Minute}}).IsZero()
 }
 
 // boxProcesses are those whose command line names a rig's folder of boxes.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,6 +52,8 @@ type SandboxSettings struct {
 	Max         int           `yaml:"max" default:"2" min:"1" doc:"How many boxes may work at the same time; further turns wait in line."`
 	IdlePause   time.Duration `yaml:"idle_pause" default:"5m" min:"10s" doc:"How long a box may be idle before it is paused, where the provider can."`
 	IdleDestroy time.Duration `yaml:"idle_destroy" default:"1h" min:"1m" doc:"How long a box may be idle before it is destroyed. The branch keeps the work."`
+	MaxLife     time.Duration `yaml:"max_life" default:"0" min:"0" doc:"How long the provider lets a box run at a stretch, as its plan says; a turn that may not end before that begins in a new box. 0: as long as it takes, or for e2b as e2b.max_life says if that is enough for a whole turn."`
+	Warn        time.Duration `yaml:"warn" default:"20m" min:"1m" doc:"How long before the end of max_life people are told, if a turn is at work then."`
 	AllowHosts  []string      `yaml:"allow_hosts" doc:"Hosts that boxes may reach, such as registry.npmjs.org or *.example.com; the word registries stands for the usual package registries. Empty: none. Whatever takes uploads is a way out; see docs/sandbox.md."`
 	MaxTraffic  int64         `yaml:"max_traffic" is:"size" default:"4GiB" min:"1048576" doc:"How much one turn may send to and receive from allow_hosts."`
 	Local       struct {
@@ -63,8 +66,8 @@ type SandboxSettings struct {
 
 // Validate refuses a box that is gone before it would be paused.
 func (s SandboxSettings) Validate() error {
-	if s.IdlePause > s.IdleDestroy {
-		return config.Invalid("idle_pause", "is longer than idle_destroy", "a box is paused before it is destroyed")
+	if s.IdlePause >= s.IdleDestroy {
+		return config.Invalid("idle_pause", "is not shorter than idle_destroy", "a box is paused before it is destroyed")
 	}
 	return validateHosts(s.AllowHosts)
 }
@@ -130,6 +133,26 @@ type AccessSettings struct {
 
 // Validate refuses what only shows when sections are seen together.
 func (s *Settings) Validate() error {
+	return errors.Join(s.validateModel(), s.validateLife())
+}
+
+// validateLife refuses a box that ends before a turn in it may.
+func (s *Settings) validateLife() error {
+	p := s.boxPolicy()
+	if least := p.TurnTimeout + p.Margin; p.Cap > 0 && p.Cap <= least {
+		return config.Invalid("sandbox.max_life", fmt.Sprintf("is too short for a turn of limits.turn_timeout, %s, and %s to finish it", p.TurnTimeout, p.Margin),
+			fmt.Sprintf("set it to more than %s as far as the provider allows, or lower limits.turn_timeout", least))
+	}
+	if p.Cap > 0 && p.Warn >= p.Cap {
+		return config.Invalid("sandbox.warn", "is not shorter than max_life", "a warning comes before the end, and after the start")
+	}
+	if err := p.Validate(); err != nil {
+		return config.Invalid("sandbox", err.Error(), "change the times that contradict each other")
+	}
+	return nil
+}
+
+func (s *Settings) validateModel() error {
 	names := s.modelNames()
 	if s.Agent.Model == "" || slices.Contains(names, s.Agent.Model) {
 		return nil

@@ -99,7 +99,8 @@ func TestSettingsProblems(t *testing.T) {
 		"SHIP_REDIS_URL=http://:hunter2@x":    "redis.url: is not the address of a Redis; write it like redis://",
 		"SHIP_AGENT_MODEL=x/y":                "agent.model: is not among models; add it there",
 		"SHIP_MODELS_OPENAI_API_KEY=hunter2":  "models.openai.base_url: is missing",
-		"SHIP_SANDBOX_IDLE_PAUSE=2h":          "sandbox.idle_pause: is longer than idle_destroy",
+		"SHIP_SANDBOX_IDLE_PAUSE=2h":          "sandbox.idle_pause: is not shorter than idle_destroy",
+		"SHIP_SANDBOX_MAX_LIFE=1h":            "sandbox.max_life: is too short for a turn of limits.turn_timeout, 1h0m0s, and 30m0s to finish it; set it to more than 1h30m0s",
 		"SHIP_LIMITS_BUDGET_USD=500":          "limits.max_budget_usd: is below budget_usd",
 		"SHIP_SANDBOX_LOCAL_ISOLATION=docker": "use bubblewrap or none",
 		"SHIP_ACCESS_PERMISSION=read":         "use write or admin",
@@ -111,6 +112,29 @@ func TestSettingsProblems(t *testing.T) {
 		_, err := readSettings("", []string{env})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v, want %q", env, err, want)
+		}
+	}
+}
+
+// TestBoxPolicy: the plan at E2B ends boxes, if a turn has room in it.
+func TestBoxPolicy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		environ []string
+		limit   time.Duration
+	}{
+		{nil, 0},
+		{[]string{"SHIP_SANDBOX_MAX_LIFE=12h"}, 12 * time.Hour},
+		{[]string{"SHIP_SANDBOX_PROVIDER=e2b"}, 0},
+		{[]string{"SHIP_SANDBOX_PROVIDER=e2b", "SHIP_SANDBOX_E2B_MAX_LIFE=24h"}, 24 * time.Hour},
+		{[]string{"SHIP_SANDBOX_PROVIDER=e2b", "SHIP_SANDBOX_E2B_MAX_LIFE=24h", "SHIP_SANDBOX_MAX_LIFE=3h"}, 3 * time.Hour},
+	} {
+		s, err := readSettings("", c.environ)
+		if err != nil || s.boxPolicy().Cap != c.limit {
+			t.Errorf("%v: boxes end after %s, %v, want %s", c.environ, s.boxPolicy().Cap, err, c.limit)
+		}
+		if err := s.boxPolicy().Validate(); err != nil {
+			t.Errorf("%v: %v", c.environ, err)
 		}
 	}
 }

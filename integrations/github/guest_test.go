@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ship/integrations/github/githubtest"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -84,7 +85,7 @@ func TestGuestIsSteered(t *testing.T) {
 	t.Parallel()
 	s := newGuest(t)
 	policy := session.Policy{
-		Model: "m/m", Models: []string{"m/m"}, TurnTimeout: time.Hour, IdleDestroy: time.Hour,
+		Model: "m/m", Models: []string{"m/m"}, TurnTimeout: time.Hour, Boxes: lifecycle.Policy{IdleDestroy: time.Hour},
 		Pace: func(string, time.Duration) session.Pace { return session.Pace{Every: time.Second} },
 	}
 	d := s.IssueComment(widgets, s.pull, "alice", "/ship use blue").Sign(secret)

@@ -14,6 +14,7 @@ import (
 
 	ql "ship/graphql/linear"
 	"ship/integrations/linear/lineartest"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 	"ship/session/memory"
 )
@@ -89,7 +90,7 @@ func (s *stage) actor(t thread, life time.Duration, end session.Outcome) *actor 
 	return &actor{
 		stage: s, thread: t, life: life, end: end, state: session.State{ID: t.id()},
 		policy: session.Policy{
-			Model: "acme/large", Models: []string{"acme/large"}, BudgetUSD: 5, TurnTimeout: 5 * time.Hour, IdleDestroy: 24 * time.Hour,
+			Model: "acme/large", Models: []string{"acme/large"}, BudgetUSD: 5, TurnTimeout: 5 * time.Hour, Boxes: lifecycle.Policy{IdleDestroy: 24 * time.Hour},
 			Pace:   func(_ string, running time.Duration) session.Pace { return Pace(running) },
 			Help:   func(string) string { return "Help." },
 			Status: func(string, session.View) string { return "Status." },

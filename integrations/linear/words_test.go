@@ -16,6 +16,7 @@ import (
 	"ship/bot"
 	ql "ship/graphql/linear"
 	"ship/integrations/linear/lineartest"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -50,7 +51,7 @@ func plays(t *testing.T, name string, script func(*play)) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &play{desk: d, begun: time.Now(), policy: session.Policy{
 				Model: "acme/large", Models: []string{"acme/large", "acme/small"}, BudgetUSD: 5, MaxBudgetUSD: 20,
-				TurnTimeout: 3 * time.Hour, IdleDestroy: time.Hour,
+				TurnTimeout: 3 * time.Hour, Boxes: lifecycle.Policy{IdleDestroy: time.Hour},
 				Pace:   func(_ string, running time.Duration) session.Pace { return Pace(running) },
 				Help:   func(string) string { return bot.HelpText(bot.Talking) },
 				Status: func(_ string, v session.View) string { return bot.StatusLine(bot.Talking, v) },

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ship/integrations/slack/slacktest"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -35,7 +36,7 @@ func (f *floor) actor(t thread, life time.Duration) *actor {
 	return &actor{
 		floor: f, thread: t, life: life, state: session.State{ID: t.id()},
 		policy: session.Policy{
-			Model: "acme/large", Models: []string{"acme/large"}, BudgetUSD: 5, TurnTimeout: 5 * time.Hour, IdleDestroy: 24 * time.Hour,
+			Model: "acme/large", Models: []string{"acme/large"}, BudgetUSD: 5, TurnTimeout: 5 * time.Hour, Boxes: lifecycle.Policy{IdleDestroy: 24 * time.Hour},
 			Pace:   func(_ string, running time.Duration) session.Pace { return Pace(running) },
 			Help:   func(string) string { return "Help." },
 			Status: func(string, session.View) string { return "Status." },

@@ -118,6 +118,31 @@ func TestPushesThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestCheckpoint: a turn that may push its checkpoint may remove it as well, and
+// push nothing else.
+func TestCheckpoint(t *testing.T) {
+	t.Parallel()
+	b := newGitBench(t)
+	grant := testGrant()
+	grant.Push = Checkpoints + "gh.1.2"
+	g := b.clone(grant)
+	g.commit("a", "1")
+	g.must("push", "-q", "--force", "origin", "HEAD:"+grant.Push)
+	head := strings.TrimSpace(g.must("rev-parse", "HEAD"))
+	if refs := b.host.refs("Octo/Widgets"); !strings.Contains(refs, grant.Push+" "+head) {
+		t.Errorf("after the push: %s", refs)
+	}
+	for _, ref := range []string{"HEAD:ship/fix", "HEAD:refs/heads/gh.1.2", "HEAD:" + Checkpoints + "gh.1.3", "HEAD:" + grant.Push + "/more", ":main"} {
+		if out, err := g.run("push", "origin", ref); err == nil || !strings.Contains(out, "this turn may push only to "+grant.Push) {
+			t.Errorf("%s: %v\n%s", ref, err, out)
+		}
+	}
+	g.must("push", "-q", "origin", ":"+grant.Push)
+	if refs := b.host.refs("Octo/Widgets"); strings.Contains(refs, Checkpoints) {
+		t.Errorf("after it was removed: %s", refs)
+	}
+}
+
 func TestTurnWithoutPush(t *testing.T) {
 	t.Parallel()
 	b := newGitBench(t)

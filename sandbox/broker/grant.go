@@ -30,7 +30,8 @@ type Grant struct {
 	Repo string `json:"r,omitempty"`
 	// RepoKey is opaque: Credentials finds the repository by it.
 	RepoKey string `json:"k,omitempty"`
-	// Push is the one full ref that may be pushed: refs/heads/…
+	// Push is the one full ref that may be pushed: refs/heads/…, or one below
+	// Checkpoints, which may be deleted as well.
 	Push string `json:"p,omitempty"`
 	// Models that may be called, each as PROVIDER/MODEL.
 	Models []string `json:"m,omitempty"`
@@ -43,12 +44,18 @@ type Grant struct {
 	Expires time.Time `json:"x"`
 }
 
+// Checkpoints is where sessions keep what they have not published, each in a
+// ref of its own. Nothing that a code host does with branches happens there.
+const Checkpoints = "refs/ship/wip/"
+
 // maxToken is far more than a grant needs; a longer one is not looked at.
 const maxToken = 8 << 10
 
 var (
 	repoName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}$`)
 	branch   = regexp.MustCompile(`^refs/heads/[A-Za-z0-9_.][A-Za-z0-9_./@+=#-]*$`)
+	// A session's id; see session.ID.
+	checkpoint = regexp.MustCompile(`^refs/ship/wip/[A-Za-z0-9][A-Za-z0-9.-]*$`)
 )
 
 func (g Grant) validate() error {
@@ -61,8 +68,8 @@ func (g Grant) validate() error {
 		return errors.New("a grant's limits are not negative")
 	case g.Repo != "" && !validRepo(g.Repo):
 		return fmt.Errorf("repository %q is not OWNER/NAME", g.Repo)
-	case g.Push != "" && (!branch.MatchString(g.Push) || strings.Contains(g.Push, "..")):
-		return fmt.Errorf("%q is not a full branch ref", g.Push)
+	case g.Push != "" && (!branch.MatchString(g.Push) && !checkpoint.MatchString(g.Push) || strings.Contains(g.Push, "..")):
+		return fmt.Errorf("%q is no full ref of a branch or a checkpoint", g.Push)
 	}
 	return nil
 }

@@ -89,6 +89,10 @@ func TestSignRefuses(t *testing.T) {
 		"short ref":       func(g *Grant) { g.Push = "main" },
 		"ref with space":  func(g *Grant) { g.Push = "refs/heads/a b" },
 		"ref with dots":   func(g *Grant) { g.Push = "refs/heads/a..b" },
+		"no checkpoint":   func(g *Grant) { g.Push = Checkpoints },
+		"below one":       func(g *Grant) { g.Push = Checkpoints + "gh.1/2" },
+		"dots in one":     func(g *Grant) { g.Push = Checkpoints + "gh..2" },
+		"beside them":     func(g *Grant) { g.Push = "refs/ship/other" },
 		"pattern":         func(g *Grant) { g.Push = "refs/heads/*" },
 		"too long":        func(g *Grant) { g.RepoKey = strings.Repeat("k", maxToken) },
 	} {

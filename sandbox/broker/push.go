@@ -81,7 +81,7 @@ func (g Grant) objection(h pushHead) string {
 		return only + ", and nothing beside it"
 	case h.updates[0].ref != g.Push:
 		return only
-	case h.updates[0].deletes():
+	case h.updates[0].deletes() && !strings.HasPrefix(g.Push, Checkpoints):
 		return "this turn may not delete its branch"
 	}
 	return ""

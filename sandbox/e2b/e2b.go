@@ -166,6 +166,31 @@ func checkID(id string) error {
 	return nil
 }
 
+// Info returns what E2B says of a box, running or paused. A box of others is
+// as good as none.
+func (p *Provider) Info(ctx context.Context, id string) (sandbox.Info, error) {
+	info, err := p.look(ctx, id)
+	if err != nil {
+		return sandbox.Info{}, fmt.Errorf("looking at box %s: %w", id, err)
+	}
+	return info, nil
+}
+
+func (p *Provider) look(ctx context.Context, id string) (sandbox.Info, error) {
+	if err := checkID(id); err != nil {
+		return sandbox.Info{}, err
+	}
+	m, err := p.api.get(ctx, id)
+	if err != nil {
+		return sandbox.Info{}, err
+	}
+	if m.Metadata[labelGateway] != p.gateway {
+		return sandbox.Info{}, fmt.Errorf("it belongs to others: %w", sandbox.ErrGone)
+	}
+	r, _, err := p.records.load(ctx, m.Metadata[sandbox.LabelSession])
+	return m.info(r), err
+}
+
 // List returns the boxes of all gateways with our key that carry these labels,
 // running and paused, the oldest first.
 func (p *Provider) List(ctx context.Context, labels map[string]string) ([]sandbox.Info, error) {

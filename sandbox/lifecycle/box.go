@@ -15,37 +15,37 @@ var ErrUnprobed = errors.New("the box was not probed")
 // a provider says by its own has to be converted before.
 type Box struct {
 	// Session whose box it is: sandbox.Spec.Key.
-	Session string `json:"s"`
+	Session string
 	// ID by the provider; empty before it is Made.
-	ID string `json:"id,omitempty"`
+	ID string
 	// Generation of the lease under which it was made, as in its label.
-	Generation int64 `json:"g"`
-	State      State `json:"st"`
+	Generation int64
+	State      State
 	// Since is when it came into its state, or when it was last asked for what
 	// the state is about.
-	Since time.Time `json:"at"`
+	Since time.Time
 	// Born is when it was made or resumed: it was not running before, so the
 	// provider's cap is counted from here. A resume starts a new span.
-	Born time.Time `json:"b"`
+	Born time.Time
 	// Begun is when the turn at work began, or the last one.
-	Begun time.Time `json:"tb,omitzero"`
+	Begun time.Time
 	// Ended is when the last turn ended.
-	Ended time.Time `json:"te,omitzero"`
+	Ended time.Time
 	// Active is when something last happened that counts. See Activity.
-	Active time.Time `json:"ac,omitzero"`
+	Active time.Time
 	// Attached is when somebody last connected to it and got an answer. That may
 	// have changed its expiry.
-	Attached time.Time `json:"ca,omitzero"`
+	Attached time.Time
 	// Until is what we last set its expiry to, and Set when we did.
-	Until time.Time `json:"u,omitzero"`
-	Set   time.Time `json:"us,omitzero"`
+	Until time.Time
+	Set   time.Time
 	// Marker counts the turns that ended in it. The same number is written into
 	// the box, so that one which woke up without its last files can be told.
-	Marker int64 `json:"m,omitempty"`
+	Marker int64
 	// Tries to pause or to destroy it that were not heard of or failed, in a row.
-	Tries int `json:"t,omitempty"`
+	Tries int
 	// Warned: that its time is nearly over was told.
-	Warned bool `json:"w,omitempty"`
+	Warned bool
 }
 
 // New is a box that is about to be asked for, because somebody asked for work.

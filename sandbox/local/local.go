@@ -192,6 +192,16 @@ func (p *Provider) client(id string) *guest.Client {
 	}})
 }
 
+// Info returns what is on record of a box that lives.
+func (p *Provider) Info(_ context.Context, id string) (sandbox.Info, error) {
+	if isID(id) {
+		if r, lives := p.home(id).living(); lives {
+			return r.info(), nil
+		}
+	}
+	return sandbox.Info{}, fmt.Errorf("looking at box %s: %w", id, sandbox.ErrGone)
+}
+
 // List returns the boxes that live and carry all of these labels, the oldest
 // first. On its way it removes what is left of boxes that have ended.
 func (p *Provider) List(ctx context.Context, labels map[string]string) ([]sandbox.Info, error) {

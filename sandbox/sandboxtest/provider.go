@@ -129,9 +129,35 @@ func attachUnknown(t *testing.T, s suite) {
 		_, err := s.Attach(t.Context(), id, ttl)
 		wantErr(t, "Attach("+strconv.Quote(id)+")", err, sandbox.ErrGone)
 		wantErr(t, "Extend("+strconv.Quote(id)+")", s.Extend(t.Context(), id, time.Now().Add(ttl)), sandbox.ErrGone)
+		_, err = s.Info(t.Context(), id)
+		wantErr(t, "Info("+strconv.Quote(id)+")", err, sandbox.ErrGone)
 		if err := s.Destroy(t.Context(), id); err != nil {
 			t.Errorf("Destroy(%q): %v", id, err)
 		}
+	}
+}
+
+// look: Info says what List says, and leaves the box as it is.
+func look(t *testing.T, s suite) {
+	wanted := spec(t)
+	wanted.Labels = map[string]string{"team": "a b/c"}
+	made := s.create(t, wanted)
+	for range 2 {
+		info, err := s.Open(t).Info(t.Context(), made.ID)
+		if err != nil {
+			t.Fatalf("Info: %v", err)
+		}
+		if listed := s.find(t, made.ID); info.Key != wanted.Key || info.Labels["team"] != "a b/c" || info.State != sandbox.Running ||
+			info.Generation != listed.Generation || !info.Expires.Equal(listed.Expires) || !info.Created.Equal(listed.Created) {
+			t.Errorf("Info says %+v, List %+v", info, listed)
+		}
+	}
+	until := time.Now().Add(20 * time.Minute)
+	if err := s.Extend(t.Context(), made.ID, until); err != nil {
+		t.Fatalf("Extend: %v", err)
+	}
+	if info, err := s.Info(t.Context(), made.ID); err != nil || info.Expires.Sub(until).Abs() > patience {
+		t.Errorf("extended to %s, Info says %s, %v", until, info.Expires, err)
 	}
 }
 
@@ -182,6 +208,8 @@ func destroyTwice(t *testing.T, s suite) {
 	_, err := s.Attach(t.Context(), info.ID, ttl)
 	wantErr(t, "Attach", err, sandbox.ErrGone)
 	wantErr(t, "Extend", s.Extend(t.Context(), info.ID, time.Now().Add(ttl)), sandbox.ErrGone)
+	_, err = s.Info(t.Context(), info.ID)
+	wantErr(t, "Info", err, sandbox.ErrGone)
 	_, err = box.Spawn(t.Context(), command("late", "true"))
 	wantErr(t, "Spawn by an old handle", err, sandbox.ErrGone)
 	if found := s.find(t, info.ID); found.ID != "" {
@@ -226,6 +254,11 @@ func pause(t *testing.T, s suite) {
 	}
 	if err := s.Pause(t.Context(), info.ID); err != nil {
 		t.Errorf("Pause, again: %v", err)
+	}
+	for range 2 { // a look does not wake it
+		if now, err := s.Info(t.Context(), info.ID); err != nil || now.State != sandbox.Paused {
+			t.Errorf("Info says %+v, %v", now, err)
+		}
 	}
 	data, err := s.attach(t, info.ID).ReadFrom(t.Context(), "/work/kept", 0)
 	if err != nil || !bytes.Equal(data, []byte("kept")) {

@@ -41,6 +41,7 @@ func Run(t *testing.T, f Factory) {
 		{"destroy twice", destroyTwice},
 		{"destroy ends processes and files", destroyFresh},
 		{"pause", pause},
+		{"info is what list says", look},
 		{"spawn twice starts once", spawnTwice},
 		{"spawn concurrently starts once", spawnConcurrently},
 		{"spawn what does not exist", spawnMissing},

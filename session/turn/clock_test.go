@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ship/sandbox"
 	"ship/sandbox/agent"
 	"ship/sandbox/broker"
 	"ship/session"
@@ -38,10 +39,11 @@ func TestAClockThatIsWrong(t *testing.T) {
 		near("the deadline", talk.run(0).Limits.Deadline, time.Hour, time.Now())
 		talk.progress(agent.Progress{Active: time.Now()})
 		near("the last activity", told.Active, 0, storeNow())
-		token, err := w.token(job)
-		if err != nil {
+		box := &machine{files: map[string]string{}}
+		if err := w.hand(t.Context(), job, box); err != nil {
 			t.Fatal(err)
 		}
+		token := box.files[sandbox.TokenPath]
 		end := time.Now().Add(time.Hour + publishing)
 		if _, err := signer.Verify(token, end.Add(-time.Minute)); err != nil {
 			t.Errorf("skew %s: before the end: %v", skew, err)

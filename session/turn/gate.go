@@ -52,10 +52,10 @@ type object struct {
 }
 
 // inspect looks at all that a push of head would bring: every object, with
-// those of commits that a later one takes back. It guards against accidents;
-// who wants to hide something from it can.
-func (r *repository) inspect(ctx context.Context, head string) error {
-	objects, err := r.outgoing(ctx, head)
+// those of commits that a later one takes back, but for what was inspected. It
+// guards against accidents; who wants to hide something from it can.
+func (r *repository) inspect(ctx context.Context, head string, inspected ...string) error {
+	objects, err := r.outgoing(ctx, head, inspected)
 	if err != nil {
 		return err
 	}
@@ -73,8 +73,9 @@ func (r *repository) inspect(ctx context.Context, head string) error {
 }
 
 // outgoing lists what the remote does not have yet.
-func (r *repository) outgoing(ctx context.Context, head string) ([]object, error) {
-	out, err := r.exec(ctx, "", "rev-list", "--objects", head, "--not", "--remotes=origin")
+func (r *repository) outgoing(ctx context.Context, head string, inspected []string) ([]object, error) {
+	args := append([]string{"rev-list", "--objects", head, "--not", "--remotes=origin"}, inspected...)
+	out, err := r.exec(ctx, "", args...)
 	if err != nil {
 		return nil, err
 	}

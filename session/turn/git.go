@@ -25,6 +25,9 @@ type repository struct {
 	// closed: nobody waits for the work any more, so that a branch which is gone
 	// stays gone.
 	closed bool
+	// index takes the place of the agent's own, if it is set. Nothing of the
+	// agent's is locked or written then.
+	index string
 }
 
 // errConflict: what was pushed meanwhile by others touches the same lines.

@@ -15,6 +15,7 @@ import (
 
 	"ship/sandbox"
 	"ship/sandbox/broker"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -36,7 +37,10 @@ func (f *folder) Spawn(ctx context.Context, c sandbox.Command) (sandbox.Process,
 	}
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir, cmd.Stdin = f.here(c.Dir), bytes.NewReader(c.Stdin)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir}, c.Env...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + f.dir}
+	for _, e := range c.Env {
+		cmd.Env = append(cmd.Env, f.here(e))
+	}
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -300,6 +304,10 @@ func (y *yard) Extend(_ context.Context, _ string, until time.Time) error {
 	return nil
 }
 
+func (y *yard) Info(context.Context, string) (sandbox.Info, error) {
+	return sandbox.Info{ID: "box", State: sandbox.Running, Expires: time.Now().Add(time.Minute)}, nil
+}
+
 func (f *folder) Write(context.Context, string, []byte, fs.FileMode) error { return nil }
 
 // newYard is a worker on a desk's box, and the job to publish what is in it.
@@ -311,12 +319,13 @@ func newYard(t *testing.T, d *desk) (*yard, *Worker, session.Job) {
 	}
 	y := &yard{box: d.box.(*folder)}
 	w := New(Config{
-		Boxes: y, Tokens: signer, BoxTTL: time.Minute, Rest: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Boxes: y, Tokens: signer, Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
 		Restore: func(context.Context, sandbox.Box) error { return nil },
 		Message: func(session.State) string { return "work" }, Author: d.author,
 	})
 	return y, w, session.Job{Now: time.Now, Effect: session.Effect{Kind: session.Publish}, State: session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: d.name}, Base: d.base, Branch: d.branch, Box: "box",
+		Life: &lifecycle.Box{ID: "box", State: lifecycle.Busy, Since: time.Now(), Born: time.Now(), Begun: time.Now()},
 		Turn: &session.Turn{N: 1, Stage: session.Publishing, Start: d.start, Deadline: time.Now().Add(time.Hour)},
 	}}
 }
@@ -332,7 +341,7 @@ func TestWhatCouldNotBePushedIsKept(t *testing.T) {
 	if _, err := w.Perform(t.Context(), job); err == nil {
 		t.Fatal("it was refused")
 	}
-	if left := time.Until(y.extended); left < w.Rest {
+	if left := time.Until(y.extended); left < w.Life.IdlePause+w.Life.Settle {
 		t.Errorf("the box lives for another %s", left)
 	}
 }

@@ -29,11 +29,15 @@ func gitFlags() []string {
 }
 
 func (r *repository) env() []string {
-	return []string{
+	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=" + r.author.Name, "GIT_AUTHOR_EMAIL=" + r.author.Email,
 		"GIT_COMMITTER_NAME=" + r.author.Name, "GIT_COMMITTER_EMAIL=" + r.author.Email,
 	}
+	if r.index != "" {
+		env = append(env, "GIT_INDEX_FILE="+r.index, "GIT_OPTIONAL_LOCKS=0")
+	}
+	return env
 }
 
 // git runs one command and returns what it printed, without the last newline.

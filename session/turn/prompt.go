@@ -53,6 +53,9 @@ func prompt(s session.State, r session.Request, first bool) string {
 		b.WriteString(quoted("You had asked", asked(*s.Turn.Asked)) + "\n\nThe answer, or what is wanted instead:\n")
 	}
 	b.WriteString(instruction(s, r))
+	if first {
+		b.WriteString(recovered(s))
+	}
 	if r.Quote != "" {
 		b.WriteString("\n\n" + quoted(titleOf(r), r.Quote))
 	}
@@ -60,6 +63,38 @@ func prompt(s session.State, r session.Request, first bool) string {
 		b.WriteString("\n\n" + quoted("The thread that this was asked in", s.Turn.Context))
 	}
 	return b.String()
+}
+
+// recovered tells an agent that begins in another box what it did in the one that
+// was lost; empty: none was.
+func recovered(s session.State) string {
+	t := s.Turn
+	if !t.Fresh || t.Saved.IsZero() && t.Prepares < 2 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n\nYou were at work on this, and the box that you worked in was lost. You are in a new one, and remember nothing of it.\n")
+	if t.Saved.IsZero() {
+		b.WriteString("Nothing of what you did there was saved but what is on the branch.\n")
+	} else {
+		fmt.Fprintf(&b, "What you had done by %s UTC was saved: it is in the working tree as uncommitted changes, or in commits that are not pushed yet. Look at git status, git diff and git log first, do not begin anew what is done, and go on from there.\n", t.Saved.UTC().Format("15:04"))
+	}
+	if did := recollection(t.Progress); did != "" {
+		b.WriteString("\n" + quoted("What you were doing when it was lost", did))
+	}
+	return b.String()
+}
+
+// recollection is the todo list and the last steps of an agent.
+func recollection(p session.Progress) string {
+	var b strings.Builder
+	for _, d := range p.Todos {
+		fmt.Fprintf(&b, "- %s (%s)\n", d.Text, strings.ReplaceAll(d.Status, "_", " "))
+	}
+	if len(p.Steps) > 0 {
+		b.WriteString("The last steps, the newest at the end:\n" + strings.Join(p.Steps, "\n"))
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // asked is a question with its options as an agent reads them that remembers

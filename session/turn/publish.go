@@ -20,7 +20,7 @@ func (w *Worker) publish(ctx context.Context, job session.Job) (session.Performe
 }
 
 func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, error) {
-	s := job.State
+	s, at := job.State, job.Now()
 	box, err := w.attach(ctx, job, s.Box)
 	if errors.Is(err, sandbox.ErrGone) {
 		return session.Published{}, &session.Problem{Err: err, Say: "The box was lost before its work could be pushed. `/ship retry` starts again from the branch."}
@@ -28,24 +28,21 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 	if err != nil {
 		return session.Published{}, boxProblem("push", err)
 	}
-	defer w.keepAlive(ctx, s.Box)()
-	defer w.lay(ctx, s.Box)
+	life := lifeOf(s).Attach(at)
+	defer w.lay(ctx, job, life)
+	defer w.keepAlive(ctx, job, life)()
+	defer w.mark(ctx, box, life)
 	if err := w.Restore(ctx, box); err != nil {
 		return session.Published{}, boxProblem("put the repository's own files back", err)
 	}
 	p, err := w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))
+	saved := newSaver(w, job, box)
 	if err != nil {
+		saved.try(ctx)
 		return session.Published{}, pushProblem(s, err)
 	}
+	saved.drop(ctx)
 	return p, nil
-}
-
-// lay lets a box rest until the session's own timer ends it, whether its work
-// was pushed or waits in it for a person to put something right.
-func (w *Worker) lay(ctx context.Context, id string) {
-	if err := w.Boxes.Extend(ctx, id, time.Now().Add(w.Rest+w.BoxTTL)); err != nil {
-		w.Log.Warn("extend the box", "box", id, "err", err)
-	}
 }
 
 // publish commits and pushes; nothing when the remote has it all. What an

@@ -1,9 +1,12 @@
 package turn
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"time"
 
+	"ship/sandbox"
 	"ship/sandbox/broker"
 	"ship/session"
 )
@@ -18,16 +21,38 @@ const publishing = 30 * time.Minute
 // setUp is how long preparing a box may take, once there is a place for it.
 const setUp = 2 * time.Hour
 
-// token signs what the box may do now. The whole grant is signed in any case,
-// so that a branch that cannot be pushed to is found out before the work.
-func (w *Worker) token(job session.Job) (string, error) {
+// hand gives the box the token of what it may do now. The whole grant is signed
+// in any case, so that a branch that cannot be pushed to is found out before the
+// work. Only while ship itself publishes may the box push: an agent that could
+// would be able to rewrite what other people have on the branch.
+func (w *Worker) hand(ctx context.Context, job session.Job, box sandbox.Box) error {
 	g := w.grant(job)
-	token, err := w.Tokens.Sign(g)
-	if err != nil || job.State.Turn.Stage == session.Publishing {
-		return token, err
+	if _, err := w.Tokens.Sign(g); err != nil { // another try would say the same
+		return &session.Problem{Err: err, Say: "I cannot work on this branch or repository, because its name has characters that I do not pass on. Rename it, then `/ship retry`."}
 	}
-	g.Push = ""
-	return w.Tokens.Sign(g)
+	if job.State.Turn.Stage != session.Publishing {
+		g.Push = ""
+	}
+	return w.write(ctx, box, g)
+}
+
+// lend lets the box push its checkpoint, and nothing else, until the next
+// token. An agent that uses the moment can spoil what only it would miss.
+func (w *Worker) lend(ctx context.Context, job session.Job, box sandbox.Box) error {
+	g := w.grant(job)
+	g.Push = checkpointOf(job.State)
+	return w.write(ctx, box, g)
+}
+
+func (w *Worker) write(ctx context.Context, box sandbox.Box, g broker.Grant) error {
+	token, err := w.Tokens.Sign(g)
+	if err != nil {
+		return fmt.Errorf("sign the turn's token: %w", err)
+	}
+	if err := box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600); err != nil {
+		return fmt.Errorf("hand over the turn's token: %w", err)
+	}
+	return nil
 }
 
 // grant is all that this turn may do outside its box.

@@ -20,6 +20,7 @@ import (
 	"ship/sandbox"
 	"ship/sandbox/agent"
 	"ship/sandbox/broker"
+	"ship/sandbox/lifecycle"
 	"ship/session"
 )
 
@@ -60,11 +61,8 @@ type Config struct {
 	Slots int
 	// PerPerson is how many of them one person's turns may have.
 	PerPerson int
-	// BoxTTL is the box's own dead man's switch, extended while it works and
-	// once more when it rests.
-	BoxTTL time.Duration
-	// Rest is how long a resting box is kept by the session's own timer.
-	Rest time.Duration
+	// Life says for how long boxes are kept, and when they are paused.
+	Life lifecycle.Policy
 	// Hosts that the box may reach, as people write them. Empty: none.
 	Hosts []string
 	// Calls is how many times a turn may call a model.
@@ -96,6 +94,8 @@ func (w *Worker) Perform(ctx context.Context, job session.Job) (session.Performe
 		return w.publish(ctx, job)
 	case session.Close:
 		return session.Performed{}, w.close(ctx, job)
+	case session.Tend:
+		return w.tend(ctx, job)
 	case session.Discard:
 		return session.Performed{}, w.discard(ctx, job.Effect.Text)
 	default:
@@ -139,61 +139,76 @@ func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performe
 
 func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepared, error) {
 	s := job.State
-	job.Progress(session.Progress{Doing: "starting a box"})
-	info, err := w.create(ctx, job)
+	box, life, err := w.enter(ctx, job)
 	if err != nil {
 		return session.Prepared{}, err
 	}
-	box, err := w.attach(ctx, job, info.ID)
+	busy, err := life.Apply(lifecycle.TurnBegun, job.Now())
 	if err != nil {
 		return session.Prepared{}, err
 	}
-	stop := w.keepAlive(ctx, info.ID)
-	defer stop()
+	defer w.keepAlive(ctx, job, busy)()
 	job.Progress(session.Progress{Doing: "fetching " + s.Repo.Name})
 	head, fresh, err := w.repository(box, s).checkout(ctx)
 	if err != nil {
 		return session.Prepared{}, fmt.Errorf("check out: %w", err)
 	}
+	var saved time.Time
+	if fresh && (s.Turn.N > 1 || s.Turn.Prepares > 1) {
+		if saved, err = w.repository(box, s).recover(ctx, checkpointOf(s)); err != nil {
+			return session.Prepared{}, fmt.Errorf("bring back what was saved: %w", err)
+		}
+	}
 	job.Progress(session.Progress{Doing: "starting the agent"})
 	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
-	return session.Prepared{Box: info.ID, Head: head, Fresh: fresh}, nil
+	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Life: life}, nil
 }
 
-// create finds the session's box, or makes it. One that was left here when the
-// session went on elsewhere knows an older branch, and is destroyed.
-func (w *Worker) create(ctx context.Context, job session.Job) (sandbox.Info, error) {
+// create finds the session's box by its key, or makes it. One that was left
+// here when the session went on elsewhere knows an older branch, and is
+// destroyed.
+func (w *Worker) create(ctx context.Context, job session.Job) (lifecycle.Box, error) {
 	s := job.State
-	spec := sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.BoxTTL}
+	job.Progress(session.Progress{Doing: "starting a box"})
+	spec := sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.Life.TTL}
 	info, err := w.Boxes.Create(ctx, spec)
 	if err == nil && slices.Contains(s.Left, info.ID) {
 		if err := w.Boxes.Destroy(ctx, info.ID); err != nil {
-			return sandbox.Info{}, fmt.Errorf("destroy what was left: %w", err)
+			return lifecycle.Box{}, fmt.Errorf("destroy what was left: %w", err)
 		}
 		info, err = w.Boxes.Create(ctx, spec)
 	}
 	if err != nil {
-		return sandbox.Info{}, fmt.Errorf("create: %w", err)
+		return lifecycle.Box{}, fmt.Errorf("create: %w", err)
 	}
-	return info, nil
+	return made(job, info)
 }
 
-// attach finds the box and gives it the token of this turn. Only while ship
-// itself publishes may the box push: an agent that could would be able to
-// rewrite what other people have on the branch.
+// made is the life of a box that was just made, or found.
+func made(job session.Job, info sandbox.Info) (lifecycle.Box, error) {
+	born := byStore(job, info.Created)
+	if born.IsZero() {
+		born = job.Now()
+	}
+	life := lifecycle.New(string(job.State.ID), info.Generation, born)
+	life.ID = info.ID
+	events := []lifecycle.Event{lifecycle.Made}
+	if info.State == sandbox.Paused {
+		events = append(events, lifecycle.SeenPaused)
+	}
+	return apply(life, job.Now(), events...)
+}
+
+// attach finds the box and gives it the token of this turn.
 func (w *Worker) attach(ctx context.Context, job session.Job, id string) (sandbox.Box, error) {
-	box, err := w.Boxes.Attach(ctx, id, w.BoxTTL)
+	box, err := w.Boxes.Attach(ctx, id, w.Life.TTL)
 	if err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
 	}
-	token, err := w.token(job)
-	if err != nil { // another try would say the same
-		return nil, &session.Problem{Err: err, Say: "I cannot work on this branch or repository, because its name has characters that I do not pass on. Rename it, then `/ship retry`."}
-	}
-	if err := box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600); err != nil {
-		return nil, fmt.Errorf("hand over the turn's token: %w", err)
+	if err := w.hand(ctx, job, box); err != nil {
+		return nil, err
 	}
 	return box, nil
 }
@@ -203,29 +218,6 @@ func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
 		box: box, name: s.Repo.Name, base: s.Base, branch: s.Branch, author: w.Author,
 		secrets: guarded(w.Secrets), bounds: usualBounds(), closed: s.Closed,
 	}
-}
-
-// keepAlive extends the box's time-to-live while this process works on it, so
-// that a box whose gateway is gone lapses.
-func (w *Worker) keepAlive(ctx context.Context, id string) (stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(w.BoxTTL / 3)
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				if err := w.Boxes.Extend(ctx, id, time.Now().Add(w.BoxTTL)); err != nil {
-					w.Log.Warn("extend the box", "box", id, "err", err)
-				}
-			}
-		}
-	}()
-	return func() { cancel(nil); <-done }
 }
 
 // run gives the agent the turn's requests and watches it to the end.
@@ -245,16 +237,19 @@ func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcom
 	s := job.State
 	setup, done := unlessStopped(ctx)
 	defer done()
+	at := job.Now()
 	box, err := w.attach(setup, job, s.Box)
 	if err != nil {
 		return session.Outcome{}, err
 	}
-	defer w.keepAlive(ctx, s.Box)()
+	defer w.keepAlive(ctx, job, lifeOf(s).Attach(at))()
 	a, err := w.Agent.Start(setup, box, w.Setup)
 	if err != nil {
 		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
 	}
+	saving := w.keepSaved(ctx, job, box)
 	out, err := newTalk(w, job, a).hold(ctx)
+	saving()
 	if err == nil {
 		w.mention(ctx, w.repository(box, s), &out)
 	}

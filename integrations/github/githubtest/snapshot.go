@@ -146,6 +146,17 @@ func (s *Server) File(repo, branch, path string) (string, bool) {
 	return text, err == nil
 }
 
+// Ref returns the commit that a full ref names; empty: it is not there.
+func (s *Server) Ref(repo, ref string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	commit, err := s.git(s.must(repo), "", "rev-parse", "-q", "--verify", ref)
+	if err != nil {
+		return ""
+	}
+	return commit
+}
+
 // Diff returns what head has that base lacks, as a patch.
 func (s *Server) Diff(repo, base, head string) (string, error) {
 	s.mu.Lock()
