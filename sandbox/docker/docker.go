@@ -46,10 +46,6 @@ type Config struct {
 	Settings
 	// Dir holds the boxes' folders. It is made if it is not there.
 	Dir string
-	// Guest is a program that understands "guest" as its first argument and
-	// hands the rest to guest.Main. Default: the one that runs now. It must not
-	// need libraries, see CheckProgram.
-	Guest string
 	// Broker is the folder that holds broker.sock. Empty: boxes have no broker.
 	Broker string
 	// Binds are shown in every box.

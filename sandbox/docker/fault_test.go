@@ -140,7 +140,9 @@ func TestGuestThatFails(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho cannot do this >&2\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := open(t, e, docker.Config{Guest: program})
+	set := settings(e.Host)
+	set.Guest = program
+	p := open(t, e, docker.Config{Settings: set})
 	_, err := p.Create(t.Context(), spec(t))
 	wantErr(t, "Create", err, sandbox.ErrTransient, "cannot do this")
 	if left := e.Containers(); len(left) > 0 {

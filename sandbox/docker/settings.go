@@ -16,6 +16,7 @@ type Settings struct {
 	CPUs    float64 `yaml:"cpus" default:"2" doc:"Processors that one box may use, such as 1.5, and never more than there are; 0 is without a limit."`
 	PIDs    int64   `yaml:"pids" default:"1024" min:"0" doc:"Processes and threads in one box; 0 is without a limit."`
 	Runtime string  `yaml:"runtime" doc:"Runtime that the engine starts boxes with, such as runsc for gVisor. Default: the engine's own."`
+	Guest   string  `yaml:"guest" doc:"Path of the ship program that runs in boxes, a static one. Default: the one that runs."`
 }
 
 // Validate refuses what could only fail later. An engine on another machine is
