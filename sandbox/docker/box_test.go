@@ -208,9 +208,9 @@ func TestCrash(t *testing.T) {
 func TestTrap(t *testing.T) {
 	e := newEngine(t)
 	p := open(t, e, docker.Config{})
-	p.SetPatience(300 * time.Millisecond)
 	info := create(t, p)
 	box := attach(t, p, info.ID)
+	p.SetPatience(300 * time.Millisecond)
 	socket := strings.TrimPrefix(e.Host, "unix://")
 	_, err := box.Spawn(t.Context(), sandbox.Command{Name: "trap", Args: []string{"ln", "-sfn", socket, "/run/ship-door/guest.sock"}})
 	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {

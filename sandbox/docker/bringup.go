@@ -124,22 +124,30 @@ func (p *Provider) awaitGuest(ctx context.Context, s seen) error {
 }
 
 // giveUp passes on why a guest does not answer, and removes the box if it never
-// will: if it has just been made, its files are no loss, and if its door is shut
-// while its container runs, something in the box has removed the socket. A guest
-// that does not start is no box that went: what it said has to be seen, and
-// asking again at once would bring the same.
+// will. A guest that does not start is no box that went: what it said has to be
+// seen, and asking again at once would bring the same.
 func (p *Provider) giveUp(ctx context.Context, s seen, why error) error {
-	fresh, ran := s.state == container.StateCreated, s.state == container.StateRunning
-	if ctx.Err() != nil || ran && isGone(why) || !fresh && !errors.Is(why, errShut) {
+	if ctx.Err() != nil || !p.isHopeless(ctx, s, why) {
 		return why
 	}
 	if err := p.remove(ctx, s); err != nil {
 		return errors.Join(why, err)
 	}
-	if ran {
+	if s.state == container.StateRunning {
 		return fmt.Errorf("%w: %w", sandbox.ErrGone, why)
 	}
 	return fmt.Errorf("starting its guest: %v: %w", why, sandbox.ErrTransient)
+}
+
+// isHopeless: a box that has just been made has no files to lose. Another one
+// has, and only a door that is shut while the container runs is final: something
+// in the box has removed the socket. Somebody may have paused it meanwhile.
+func (p *Provider) isHopeless(ctx context.Context, s seen, why error) bool {
+	if s.state == container.StateCreated {
+		return true
+	}
+	now, err := p.look(ctx, s.ID)
+	return err == nil && now.state == container.StateRunning && errors.Is(why, errShut)
 }
 
 // maxSaid bounds what of the guest's complaints goes into an error, in bytes.

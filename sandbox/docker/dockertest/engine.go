@@ -53,6 +53,9 @@ type Fault struct {
 	Message string
 	// After: the call is done before.
 	After bool
+	// Then, if set, makes it no fault but a delay: it is called when the call is
+	// done and its answer is on the way.
+	Then func()
 }
 
 // New starts an engine, which ends with the test together with its containers.

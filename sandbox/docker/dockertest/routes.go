@@ -55,6 +55,15 @@ func (e *Engine) perform(w http.ResponseWriter, r *http.Request, call string, ha
 		handle(w, r)
 		return
 	}
+	if f.Then != nil {
+		late := httptest.NewRecorder()
+		handle(late, r)
+		f.Then()
+		w.Header().Set("Content-Type", late.Header().Get("Content-Type"))
+		w.WriteHeader(late.Code)
+		_, _ = w.Write(late.Body.Bytes())
+		return
+	}
 	if f.After {
 		handle(httptest.NewRecorder(), r)
 	}
