@@ -287,6 +287,10 @@ func (a *app) runDoor(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the broker's socket: %w", err)
 	}
+	// A box may be another user; who comes here at all is up to the folder.
+	if err := os.Chmod(a.socket, 0o666); err != nil {
+		return errors.Join(fmt.Errorf("open the broker's socket to boxes: %w", err), listener.Close())
+	}
 	server := &http.Server{Handler: a.broker, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	go func() {
 		<-ctx.Done()

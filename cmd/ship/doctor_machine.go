@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -185,8 +186,8 @@ func checkRedisServer(ctx context.Context) finding {
 // checkSandbox starts a box in a folder of its own, as ship serve would.
 func checkSandbox(ctx context.Context, p *patient) finding {
 	s := p.settings
-	if s.Sandbox.Provider != "local" && s.Sandbox.Provider != "e2b" {
-		return bad("use local or e2b", "sandbox.provider: %q is not known", s.Sandbox.Provider)
+	if !slices.Contains([]string{"local", "docker", "e2b"}, s.Sandbox.Provider) {
+		return bad("use local, docker or e2b", "sandbox.provider: %q is not known", s.Sandbox.Provider)
 	}
 	dir, err := os.MkdirTemp("", "ship-doctor-")
 	if err != nil {
@@ -194,7 +195,10 @@ func checkSandbox(ctx context.Context, p *patient) finding {
 	}
 	defer os.RemoveAll(dir)
 	s.DataDir = dir
-	if s.Sandbox.Provider == "e2b" {
+	switch s.Sandbox.Provider {
+	case "docker":
+		return checkDocker(ctx, s)
+	case "e2b":
 		return checkE2B(ctx, s)
 	}
 	provider, err := tryLocal(ctx, s)
@@ -209,6 +213,22 @@ func checkSandbox(ctx context.Context, p *patient) finding {
 	default:
 		return good("boxes are isolated by bubblewrap; %s", limits)
 	}
+}
+
+// checkDocker makes no box: the engine is asked whether it has what one needs.
+func checkDocker(ctx context.Context, s Settings) finding {
+	set := s.Sandbox.Docker
+	provider, err := openDocker(ctx, s, slog.New(slog.DiscardHandler))
+	switch {
+	case errors.Is(err, sandbox.ErrAuth):
+		return bad("usermod -aG docker, for the user that runs ship; see docs/sandbox.md for what that means", "%v", err)
+	case err != nil:
+		return bad("see docs/sandbox.md", "%v", err)
+	}
+	if weak := provider.Weak(); len(weak) > 0 {
+		return doubt("see docs/sandbox.md for what the engine needs", "boxes are containers of image %s, with %s", set.Image, strings.Join(weak, ", "))
+	}
+	return good("boxes are containers of image %s at %s; whether it is fit shows when the first box is made", set.Image, set.Host)
 }
 
 // checkE2B makes no box, as that would cost something.
@@ -253,6 +273,9 @@ var versionNumber = regexp.MustCompile(`^v?(\d+\.\d+\.\d+\S*)`)
 
 func checkOpenCode(ctx context.Context, p *patient) finding {
 	install := "npm install -g opencode-ai@" + opencodeVersion
+	if p.settings.Sandbox.Provider == "docker" && p.settings.Agent.OpenCode == "" {
+		return good("it is part of the image %s, at %s", p.settings.Sandbox.Docker.Image, programInBox)
+	}
 	if p.settings.Sandbox.Provider == "e2b" {
 		return good("it is part of the template %s, at %s", p.settings.Sandbox.E2B.Template, programInBox)
 	}

@@ -94,6 +94,8 @@ var homes = map[string][]string{
 	"github.com/gorilla/websocket":      {"integrations/slack"},
 	"github.com/Khan/genqlient/graphql": {"integrations", "graphql"},
 	"github.com/redis/go-redis":         {"session/redis"},
+	"github.com/moby/moby":              {"sandbox/docker"},
+	"github.com/containerd":             {"sandbox/docker"},
 }
 
 func foreign(dir, imported string) string {

@@ -12,6 +12,7 @@ import (
 
 	"ship/sandbox"
 	"ship/sandbox/broker"
+	"ship/sandbox/docker"
 	"ship/sandbox/e2b"
 	"ship/sandbox/local"
 )
@@ -33,10 +34,12 @@ func openSandbox(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Log
 	switch s.Sandbox.Provider {
 	case "local":
 		return openLocal(ctx, s, log)
+	case "docker":
+		return openDocker(ctx, s, log)
 	case "e2b":
 		return openE2B(ctx, s, vault, log)
 	default:
-		return nil, fmt.Errorf("sandbox.provider: %q is not known; use local or e2b", s.Sandbox.Provider)
+		return nil, fmt.Errorf("sandbox.provider: %q is not known; use local, docker or e2b", s.Sandbox.Provider)
 	}
 }
 
@@ -80,6 +83,53 @@ func guestProgram(s Settings) (string, error) {
 		program = self
 	}
 	return program, e2b.CheckProgram(program)
+}
+
+// openDocker asks the engine whether it can make our boxes. The agent's program
+// is the image's own unless one is set.
+func openDocker(ctx context.Context, s Settings, log *slog.Logger) (*docker.Provider, error) {
+	program := s.Sandbox.Docker.Guest
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("find ship's own program: %w", err)
+		}
+		program = self
+	}
+	if err := docker.CheckProgram(program); err != nil {
+		return nil, err
+	}
+	s.Sandbox.Docker.Guest = program
+	var binds []docker.Bind
+	if s.Agent.OpenCode != "" {
+		agent, err := findOpenCode(s.Agent.OpenCode)
+		if err != nil {
+			return nil, err
+		}
+		binds = []docker.Bind{{Host: agent, Box: programInBox}}
+	}
+	if err := openBrokerDir(s); err != nil {
+		return nil, fmt.Errorf("make the broker's folder: %w", err)
+	}
+	p, err := docker.New(docker.Config{
+		Settings: s.Sandbox.Docker, Dir: filepath.Join(s.DataDir, "containers"),
+		Broker: brokerDir(s), Binds: binds, Logger: log.With("part", "sandbox"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return p, p.Check(ctx)
+}
+
+// openBrokerDir makes the broker's folder. When ship is root, boxes are another
+// user, who may then pass through it but not change it.
+func openBrokerDir(s Settings) error {
+	mode := os.FileMode(0o700)
+	if os.Getuid() == 0 {
+		mode = 0o711
+	}
+	dir := brokerDir(s)
+	return errors.Join(os.MkdirAll(dir, mode), os.Chmod(dir, mode))
 }
 
 func openLocal(ctx context.Context, s Settings, log *slog.Logger) (sandbox.Provider, error) {

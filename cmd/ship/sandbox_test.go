@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"ship/config"
 	"ship/sandbox"
+	"ship/sandbox/docker/dockertest"
 	"ship/sandbox/e2b/e2btest"
 )
 
@@ -40,15 +42,15 @@ func TestOpenE2B(t *testing.T) {
 		t.Error("the API key is not among the secrets that are kept out of texts")
 	}
 	for want, spoil := range map[string]func(*Settings){
-		"":                        func(*Settings) {},
-		"public_url is missing":   func(s *Settings) { s.PublicURL = "" },
-		"begin with https":        func(s *Settings) { s.PublicURL = "http://ship.example.com" },
-		"ports 443 and 80":        func(s *Settings) { s.PublicURL = "https://ship.example.com:8443" },
-		"api_key is missing":      func(s *Settings) { s.Sandbox.E2B.APIKey = config.Secret{} },
-		"refused the credentials": func(s *Settings) { s.Sandbox.E2B.APIKey = config.NewSecret("e2b_wrong") },
-		"no such file":            func(s *Settings) { s.Sandbox.E2B.Guest = "/no/such/program" },
-		"use local or e2b":        func(s *Settings) { s.Sandbox.Provider = "moon" },
-		"can be read by others":   func(s *Settings) { s.DataDir = dirWithOpenKey(t) },
+		"":                         func(*Settings) {},
+		"public_url is missing":    func(s *Settings) { s.PublicURL = "" },
+		"begin with https":         func(s *Settings) { s.PublicURL = "http://ship.example.com" },
+		"ports 443 and 80":         func(s *Settings) { s.PublicURL = "https://ship.example.com:8443" },
+		"api_key is missing":       func(s *Settings) { s.Sandbox.E2B.APIKey = config.Secret{} },
+		"refused the credentials":  func(s *Settings) { s.Sandbox.E2B.APIKey = config.NewSecret("e2b_wrong") },
+		"no such file":             func(s *Settings) { s.Sandbox.E2B.Guest = "/no/such/program" },
+		"use local, docker or e2b": func(s *Settings) { s.Sandbox.Provider = "moon" },
+		"can be read by others":    func(s *Settings) { s.DataDir = dirWithOpenKey(t) },
 	} {
 		s := good
 		spoil(&s)
@@ -89,6 +91,47 @@ func TestDoctorE2B(t *testing.T) {
 	}
 	s.Sandbox.E2B.APIKey = config.NewSecret("e2b_wrong")
 	if got := checkSandbox(t.Context(), &patient{settings: s}); got.Status != "fail" || !strings.Contains(got.Remedy, "valid key") || strings.Contains(got.What, "e2b_wrong") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// dockerSettings are those of a ship whose boxes a stand-in for an engine makes.
+func dockerSettings(t *testing.T) Settings {
+	t.Helper()
+	if runtime.GOARCH != "amd64" {
+		t.Skip("the program of the guest in this test is for x86-64")
+	}
+	s := Settings{DataDir: t.TempDir()}
+	s.Sandbox.Provider = "docker"
+	s.Sandbox.Docker.Host, s.Sandbox.Docker.Image = dockertest.New(t).Host, dockertest.Image
+	s.Sandbox.Docker.Guest = staticProgram(t)
+	return s
+}
+
+// TestOpenDocker: what is missing is said at the start.
+func TestOpenDocker(t *testing.T) {
+	t.Parallel()
+	good := dockerSettings(t)
+	for want, spoil := range map[string]func(*Settings){
+		"":                           func(*Settings) {},
+		"docker pull nowhere":        func(s *Settings) { s.Sandbox.Docker.Image = "nowhere" },
+		"systemctl start docker":     func(s *Settings) { s.Sandbox.Docker.Host = "unix:///nowhere.sock" },
+		"has no runtime runsc":       func(s *Settings) { s.Sandbox.Docker.Runtime = "runsc" },
+		"no such file":               func(s *Settings) { s.Sandbox.Docker.Guest = "/no/such/program" },
+		"there is no program at /no": func(s *Settings) { s.Agent.OpenCode = "/no" },
+	} {
+		s := good
+		spoil(&s)
+		_, err := openSandbox(t.Context(), s, nil, slog.New(slog.DiscardHandler))
+		if want == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+		got := checkSandbox(t.Context(), &patient{settings: s})
+		if (got.Status == "ok") != (want == "") || want != "" && !strings.Contains(got.What, want) {
+			t.Errorf("doctor, want %q, got %+v", want, got)
+		}
+	}
+	if got := checkOpenCode(t.Context(), &patient{settings: good}); got.Status != "ok" || !strings.Contains(got.What, "part of the image") {
 		t.Errorf("%+v", got)
 	}
 }

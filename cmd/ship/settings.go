@@ -13,6 +13,7 @@ import (
 	"ship/bot"
 	"ship/config"
 	"ship/integrations"
+	"ship/sandbox/docker"
 	"ship/sandbox/e2b"
 )
 
@@ -48,7 +49,7 @@ func (s RedisSettings) Validate() error {
 
 // SandboxSettings say where the agent works.
 type SandboxSettings struct {
-	Provider    string        `yaml:"provider" default:"local" doc:"Where boxes are made: local or e2b."`
+	Provider    string        `yaml:"provider" default:"local" doc:"Where boxes are made: local, docker or e2b."`
 	Max         int           `yaml:"max" default:"2" min:"1" doc:"How many boxes may work at the same time; further turns wait in line."`
 	IdlePause   time.Duration `yaml:"idle_pause" default:"5m" min:"10s" doc:"How long a box may be idle before it is paused, where the provider can."`
 	IdleDestroy time.Duration `yaml:"idle_destroy" default:"1h" min:"1m" doc:"How long a box may be idle before it is destroyed. The branch keeps the work."`
@@ -61,7 +62,8 @@ type SandboxSettings struct {
 		Memory    int64  `yaml:"memory" is:"size" default:"4GiB" min:"0" doc:"Memory of one box; 0 is without a limit."`
 		PIDs      int64  `yaml:"pids" default:"1024" min:"0" doc:"Processes and threads in one box; 0 is without a limit."`
 	} `yaml:"local"`
-	E2B e2b.Settings `yaml:"e2b"`
+	Docker docker.Settings `yaml:"docker"`
+	E2B    e2b.Settings    `yaml:"e2b"`
 }
 
 // Validate refuses a box that is gone before it would be paused.
