@@ -69,6 +69,8 @@ type app struct {
 	chores []func(context.Context) error
 	broker *broker.Broker
 	socket string
+	// foreign: boxes may be another user than ship.
+	foreign bool
 	role   role
 	log    *slog.Logger
 }
@@ -79,7 +81,10 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &app{broker: b, role: r, log: p.log, socket: filepath.Join(brokerDir(p.settings), "broker.sock")}
+	a := &app{
+		broker: b, role: r, log: p.log, socket: filepath.Join(brokerDir(p.settings), "broker.sock"),
+		foreign: p.settings.Sandbox.Provider == "docker",
+	}
 	if r != roleIntake {
 		if err := a.employ(ctx, p, signer); err != nil {
 			return nil, err
@@ -287,9 +292,10 @@ func (a *app) runDoor(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the broker's socket: %w", err)
 	}
-	// A box may be another user; who comes here at all is up to the folder.
-	if err := os.Chmod(a.socket, 0o666); err != nil {
-		return errors.Join(fmt.Errorf("open the broker's socket to boxes: %w", err), listener.Close())
+	if a.foreign { // who comes here at all is up to the folder
+		if err := os.Chmod(a.socket, 0o666); err != nil {
+			return errors.Join(fmt.Errorf("open the broker's socket to boxes: %w", err), listener.Close())
+		}
 	}
 	server := &http.Server{Handler: a.broker, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
 	go func() {

@@ -33,6 +33,15 @@ func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sa
 	return p.client(s.record), nil
 }
 
+// Info returns what is known of a box that lives, asleep or not.
+func (p *Provider) Info(ctx context.Context, id string) (sandbox.Info, error) {
+	s, err := p.look(ctx, id)
+	if err != nil {
+		return sandbox.Info{}, fmt.Errorf("looking at box %s: %w", id, err)
+	}
+	return s.info(), nil
+}
+
 // Extend moves a box's expiry, and never shortens it.
 func (p *Provider) Extend(ctx context.Context, id string, until time.Time) error {
 	_, err := p.look(ctx, id)
