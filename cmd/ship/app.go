@@ -71,8 +71,8 @@ type app struct {
 	socket string
 	// foreign: boxes may be another user than ship.
 	foreign bool
-	role   role
-	log    *slog.Logger
+	role    role
+	log     *slog.Logger
 }
 
 // wire puts an app together. It listens nowhere yet.
