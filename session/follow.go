@@ -111,7 +111,7 @@ func (n *step) giveUpBox() {
 	if len(n.Left) > maxLeft {
 		n.Left = slices.Delete(n.Left, 0, 1)
 	}
-	n.Box, n.Conversation, n.Rests = "", "", time.Time{}
+	n.Box, n.Conversation, n.Rests, n.Preview = "", "", time.Time{}, nil
 }
 
 // follow derives what the clock and the view ask for.

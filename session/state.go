@@ -33,6 +33,8 @@ type State struct {
 	// Box that the session has, and when it was last used.
 	Box   string    `json:"bx,omitempty"`
 	Rests time.Time `json:"re,omitzero"`
+	// Preview is a server in that box; nil: there is none.
+	Preview *Preview `json:"pv,omitempty"`
 	// Left are the last boxes that were given up. One that lives on, on the machine
 	// of another worker, must not be taken for the session's again.
 	Left []string `json:"lf,omitempty"`
