@@ -55,7 +55,7 @@ func sign(v session.View) string {
 func details(v session.View) string {
 	var parts []string
 	for _, part := range []string{
-		asked(v), said(v), answered(v), openQuestion(v), checklist(v.Todos), lastSteps(v.Steps), kept(v), advice(v), footer(v),
+		asked(v), said(v), answered(v), shows(v), openQuestion(v), checklist(v.Todos), lastSteps(v.Steps), kept(v), advice(v), footer(v),
 	} {
 		if part != "" {
 			parts = append(parts, part)
@@ -118,6 +118,14 @@ func answered(v session.View) string {
 		return folded("The agent's last words", answer)
 	}
 	return answer
+}
+
+// shows is a paragraph with the link to what the agent shows.
+func shows(v session.View) string {
+	if look := Preview(v); look != "" {
+		return "👀 " + look + "."
+	}
+	return ""
 }
 
 func checklist(todos []session.Todo) string {

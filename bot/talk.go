@@ -181,9 +181,9 @@ func Answer(s session.State) string {
 		answer = headline(v) + "."
 	}
 	if v.Changed { // the work is what was asked for, and otherwise the answer is
-		return paragraphs(work(v), answer, whatNow(v), numbers(v))
+		return paragraphs(work(v), answer, shows(v), whatNow(v), numbers(v))
 	}
-	return paragraphs(answer, work(v), whatNow(v), numbers(v))
+	return paragraphs(answer, work(v), shows(v), whatNow(v), numbers(v))
 }
 
 // AnswerElsewhere is the end of a turn for a place where nobody asked for it:

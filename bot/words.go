@@ -20,6 +20,9 @@ func StatusLine(i Idiom, v session.View) string {
 	if v.PR != nil && !strings.Contains(parts[0], v.PR.URL) {
 		parts = append(parts, "Pull request "+link("#"+strconv.Itoa(v.PR.Number), v.PR.URL)+".")
 	}
+	if look := Preview(v); look != "" {
+		parts = append(parts, look+".")
+	}
 	if q := asking(v); q != nil {
 		parts = append(parts, "I asked: "+phrase(q.Text, maxQuestion))
 	}
@@ -196,4 +199,13 @@ func link(text, url string) string {
 		return text
 	}
 	return "[" + text + "](" + url + ")"
+}
+
+// Preview leads to what the agent shows, in Markdown without a full stop; empty:
+// it shows nothing.
+func Preview(v session.View) string {
+	if v.Preview == nil {
+		return ""
+	}
+	return link("Preview", v.Preview.URL) + " until " + v.Preview.Until.UTC().Format("15:04 UTC") + " at most"
 }

@@ -101,7 +101,7 @@ func (n *step) giveUpBox() {
 	if len(n.Left) > maxLeft {
 		n.Left = slices.Delete(n.Left, 0, 1)
 	}
-	n.Box, n.Life, n.Unpausable, n.Conversation = "", nil, false, ""
+	n.Box, n.Life, n.Unpausable, n.Conversation, n.Preview = "", nil, false, "", nil
 }
 
 // discard lets the box go at once.

@@ -79,6 +79,7 @@ type Performed struct {
 	Admission *Admission `json:"ad,omitempty"` // Admit
 	Prepared  *Prepared  `json:"pr,omitempty"` // Prepare
 	Turn      *Outcome   `json:"tu,omitempty"` // Run
+	Preview   *Preview   `json:"pw,omitempty"` // Run: as in Progress
 	Published *Published `json:"pu,omitempty"` // Publish
 	Tended    *Tended    `json:"te,omitempty"` // Tend
 	// PR is what Open found or made, or what MarkReady left.
@@ -218,6 +219,19 @@ type Progress struct {
 	Active time.Time `json:"ac,omitzero"`
 	// Ends is when the provider will end the box, if that is soon.
 	Ends time.Time `json:"en,omitzero"`
+	// Preview is what the agent shows by now; its zero value: nothing any more.
+	// nil: what was known of it still holds.
+	Preview *Preview `json:"pv,omitempty"`
+}
+
+// Preview is a server in the session's box that people may look at.
+type Preview struct {
+	Port int `json:"p,omitempty"`
+	// Since it answers, and Until when its link is good.
+	Since time.Time `json:"s,omitzero"`
+	Until time.Time `json:"t,omitzero"`
+	// URL leads whoever has it to the server.
+	URL string `json:"u,omitempty"`
 }
 
 // Todo is one entry of the agent's list.

@@ -157,6 +157,7 @@ func (n *step) advance(e Effect, p Performed) {
 	case e.Kind == Prepare && p.Prepared != nil:
 		n.prepared(*p.Prepared)
 	case e.Kind == Run && p.Turn != nil:
+		n.exhibit(p.Preview)
 		n.ran(*p.Turn)
 	case e.Kind == Publish && p.Published != nil:
 		n.published(*p.Published)
@@ -359,7 +360,8 @@ func (n *step) moved(p Progress) {
 		n.Conversation = p.Conversation
 	}
 	n.active(p)
-	p.Conversation, p.Active, p.Ends = "", time.Time{}, time.Time{}
+	n.exhibit(p.Preview)
+	p.Conversation, p.Active, p.Ends, p.Preview = "", time.Time{}, time.Time{}, nil
 	if len(p.Todos) == 0 { // the agent hears other words, or another box is prepared
 		p.Todos = n.Turn.Progress.Todos
 	}
@@ -370,6 +372,17 @@ func (n *step) moved(p Progress) {
 		p.Usage = n.Turn.Progress.Usage
 	}
 	n.Turn.Progress = p
+}
+
+// exhibit takes over what the box shows, if that is known.
+func (n *step) exhibit(p *Preview) {
+	switch {
+	case p == nil:
+	case p.Port == 0:
+		n.Preview = nil
+	default:
+		n.Preview = p
+	}
 }
 
 // Add returns the sum of two usages.

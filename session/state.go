@@ -40,6 +40,8 @@ type State struct {
 	Life *lifecycle.Box `json:"li,omitempty"`
 	// Unpausable: the provider said that it cannot pause that box.
 	Unpausable bool `json:"np,omitempty"`
+	// Preview is a server in that box; nil: there is none.
+	Preview *Preview `json:"pv,omitempty"`
 	// Left are the last boxes that were given up. One that lives on, on the machine
 	// of another worker, must not be taken for the session's again.
 	Left []string `json:"lf,omitempty"`

@@ -45,7 +45,9 @@ type View struct {
 	Branch  string       `json:"br,omitempty"`
 	Head    string       `json:"hd,omitempty"`
 	PR      *PullRequest `json:"pr,omitempty"`
-	Started time.Time    `json:"s0,omitzero"`
+	// Preview of what the session's box serves; nil: none.
+	Preview *Preview  `json:"pv,omitempty"`
+	Started time.Time `json:"s0,omitzero"`
 	// Took is how long the turn lasted; zero while it runs.
 	Took time.Duration `json:"tk,omitempty"`
 }
@@ -54,7 +56,7 @@ type View struct {
 func ViewOf(s State) View {
 	v := View{
 		Session: s.ID, Title: s.Title, Phase: PhasePreparing, Turn: s.Turns,
-		Repo: s.Repo.Name, Base: s.Base, Branch: s.Branch, Head: s.Head, PR: s.PR,
+		Repo: s.Repo.Name, Base: s.Base, Branch: s.Branch, Head: s.Head, PR: s.PR, Preview: s.Preview,
 	}
 	t := s.Turn
 	if s.Asking != nil && !s.Busy() {

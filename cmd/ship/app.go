@@ -85,14 +85,14 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 		broker: b, role: r, log: p.log, socket: filepath.Join(brokerDir(p.settings), "broker.sock"),
 		foreign: p.settings.Sandbox.Provider == "docker",
 	}
-	if r != roleIntake {
-		if err := a.employ(ctx, p, signer); err != nil {
-			return nil, err
-		}
-	}
 	front := bot.Config{
 		Inbox: p.store, Receivers: map[string]bot.Receiver{}, Ready: p.ready, Metrics: p.front, Logger: p.log,
 		Mounts: map[string]http.Handler{"/broker/": b},
+	}
+	if r != roleIntake {
+		if err := a.employ(ctx, p, office{signer, front.Mounts}); err != nil {
+			return nil, err
+		}
 	}
 	if r != roleWorker {
 		a.takeIn(p, front)
@@ -165,14 +165,24 @@ func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 	return b, signer, err
 }
 
+// office is what workers find when they begin.
+type office struct {
+	signer *broker.Signer
+	// mounts take what is served for them.
+	mounts map[string]http.Handler
+}
+
 // employ adds what works on sessions: the dispatcher and what it needs.
-func (a *app) employ(ctx context.Context, p parts, signer *broker.Signer) error {
+func (a *app) employ(ctx context.Context, p parts, o office) error {
 	boxes, err := openSandbox(ctx, p.settings, p.vault, p.log)
 	if err != nil {
 		return err
 	}
-	worker, err := newWorker(ctx, p, boxes, a.broker, signer)
+	worker, err := newWorker(ctx, p, boxes, a.broker, o.signer)
 	if err != nil {
+		return err
+	}
+	if err := exhibit(p.settings, boxes, worker, o.mounts); err != nil {
 		return err
 	}
 	performers := map[string]session.Performer{session.Worker: worker}

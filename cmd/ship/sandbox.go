@@ -15,6 +15,7 @@ import (
 	"ship/sandbox/docker"
 	"ship/sandbox/e2b"
 	"ship/sandbox/local"
+	"ship/sandbox/preview"
 )
 
 // opencodeVersion is the one that ship was measured with: its API is not
@@ -28,9 +29,16 @@ const programInBox = "/opt/ship/opencode"
 // brokerDir holds the broker's socket and nothing else: boxes see this folder.
 func brokerDir(s Settings) string { return filepath.Join(s.DataDir, "broker") }
 
+// boxes are what a provider of ours offers: with a look at a box that changes
+// nothing about it.
+type boxes interface {
+	sandbox.Provider
+	preview.Boxes
+}
+
 // openSandbox opens the provider that the settings name. A new provider is a
 // folder below sandbox and a case here.
-func openSandbox(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (sandbox.Provider, error) {
+func openSandbox(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (boxes, error) {
 	switch s.Sandbox.Provider {
 	case "local":
 		return openLocal(ctx, s, log)
@@ -44,7 +52,7 @@ func openSandbox(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Log
 }
 
 // openE2B asks E2B for our boxes, so that a wrong key is noticed at the start.
-func openE2B(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (sandbox.Provider, error) {
+func openE2B(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger) (boxes, error) {
 	switch {
 	case s.PublicURL == "":
 		return nil, errors.New("public_url is missing: sandbox.provider e2b needs it, as boxes reach ship by it; set it to where this ship can be reached from the internet")
@@ -132,7 +140,7 @@ func openBrokerDir(s Settings) error {
 	return errors.Join(os.MkdirAll(dir, mode), os.Chmod(dir, mode))
 }
 
-func openLocal(ctx context.Context, s Settings, log *slog.Logger) (sandbox.Provider, error) {
+func openLocal(ctx context.Context, s Settings, log *slog.Logger) (boxes, error) {
 	program, err := findOpenCode(s.Agent.OpenCode)
 	if err != nil {
 		return nil, err

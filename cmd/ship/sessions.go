@@ -59,7 +59,7 @@ func withRecords(cmd *cobra.Command, configPath string, f func(context.Context, 
 
 func sessionsCommand() *cobra.Command {
 	var configPath string
-	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop, retry and export sessions"}
+	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop, retry, attach to and export sessions"}
 	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
 	add := func(use, short string, f func(context.Context, *redis.Store, io.Writer, string) error) {
 		args := cobra.NoArgs
@@ -83,7 +83,7 @@ func sessionsCommand() *cobra.Command {
 	add("retry ID", "Start the last turn again", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Retry)
 	})
-	cmd.AddCommand(exportCommand(&configPath))
+	cmd.AddCommand(exportCommand(&configPath), attachCommand(&configPath))
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ type Settings struct {
 	Redis                 RedisSettings `yaml:"redis"`
 	integrations.Settings `yaml:",inline"`
 	Sandbox               SandboxSettings          `yaml:"sandbox"`
+	Preview               PreviewSettings          `yaml:"preview"`
 	Agent                 AgentSettings            `yaml:"agent"`
 	Models                map[string]ModelProvider `yaml:"models"`
 	Limits                LimitSettings            `yaml:"limits"`
@@ -72,6 +74,20 @@ func (s SandboxSettings) Validate() error {
 		return config.Invalid("idle_pause", "is not shorter than idle_destroy", "a box is paused before it is destroyed")
 	}
 	return validateHosts(s.AllowHosts)
+}
+
+// PreviewSettings say whether people may look at what the agent runs.
+type PreviewSettings struct {
+	URL string `yaml:"url" is:"url" doc:"Address at which people see what the agent serves in a box, such as https://ship-preview.example.net: a host name of its own that leads to this ship too. Empty: there are no previews. See docs/sandbox.md."`
+}
+
+// Validate refuses what is more than a host.
+func (s PreviewSettings) Validate() error {
+	u, err := url.Parse(s.URL)
+	if s.URL == "" || err == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "" {
+		return nil
+	}
+	return config.Invalid("url", "is more than a host", "write it like https://ship-preview.example.net")
 }
 
 // AgentSettings choose the agent and its model.
@@ -135,7 +151,7 @@ type AccessSettings struct {
 
 // Validate refuses what only shows when sections are seen together.
 func (s *Settings) Validate() error {
-	return errors.Join(s.validateModel(), s.validateLife())
+	return errors.Join(s.validatePreview(), s.validateModel(), s.validateLife())
 }
 
 // validateLife refuses a box that ends before a turn in it may.
@@ -152,6 +168,30 @@ func (s *Settings) validateLife() error {
 		return config.Invalid("sandbox", err.Error(), "change the times that contradict each other")
 	}
 	return nil
+}
+
+// validatePreview: what a preview shows could act for whoever looks at it on
+// the host that it comes from, and without isolation it could be of this machine.
+func (s *Settings) validatePreview() error {
+	switch {
+	case s.Preview.URL == "":
+		return nil
+	case hostOf(s.Preview.URL) == hostOf(s.PublicURL):
+		return config.Invalid("preview.url", "has the host of public_url", "use a host name of its own: what a repository shows must not come from where ship itself is")
+	case s.Sandbox.Provider == "local" && s.Sandbox.Local.Isolation == "none":
+		return config.Invalid("preview.url", "needs boxes that are isolated", "without isolation a preview would show the ports of this machine; leave it empty, or set sandbox.local.isolation to bubblewrap")
+	}
+	return nil
+}
+
+// hostOf is an address's host as names are compared: in lower case, without
+// the port and the dot at its end.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
 func (s *Settings) validateModel() error {

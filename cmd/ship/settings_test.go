@@ -139,6 +139,29 @@ func TestBoxPolicy(t *testing.T) {
 	}
 }
 
+// TestPreviewsHaveTheirOwnHost: what a repository shows never comes from where
+// ship is.
+func TestPreviewsHaveTheirOwnHost(t *testing.T) {
+	t.Parallel()
+	const public = "SHIP_PUBLIC_URL=https://ship.example.com"
+	for _, c := range []struct {
+		env  []string
+		want string // in the error; empty: there is none
+	}{
+		{[]string{public, "SHIP_PREVIEW_URL=https://preview.example.net"}, ""},
+		{[]string{"SHIP_PREVIEW_URL=https://preview.example.net/"}, ""},
+		{[]string{public, "SHIP_PREVIEW_URL=https://ship.example.com"}, "preview.url: has the host of public_url"},
+		{[]string{public, "SHIP_PREVIEW_URL=http://SHIP.example.com.:8443"}, "preview.url: has the host of public_url"},
+		{[]string{public, "SHIP_PREVIEW_URL=https://preview.example.net/x"}, "preview.url: is more than a host"},
+		{[]string{public, "SHIP_PREVIEW_URL=https://preview.example.net", "SHIP_SANDBOX_LOCAL_ISOLATION=none"}, "needs boxes that are isolated"},
+	} {
+		_, err := readSettings("", c.env)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%v: %v, want %q", c.env, err, c.want)
+		}
+	}
+}
+
 func TestDefaultDataDir(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -151,13 +151,16 @@ func (r *report) links(ctx context.Context) error {
 }
 
 func linksOf(v session.View) []ql.URL {
-	if v.PR == nil || !absolute(v.PR.URL) {
-		return nil
+	var urls []ql.URL
+	if v.PR != nil && absolute(v.PR.URL) {
+		urls = append(urls,
+			ql.URL{Label: fmt.Sprintf("Pull request #%d", v.PR.Number), Url: v.PR.URL},
+			ql.URL{Label: "Checks", Url: v.PR.URL + "/checks"})
 	}
-	return []ql.URL{
-		{Label: fmt.Sprintf("Pull request #%d", v.PR.Number), Url: v.PR.URL},
-		{Label: "Checks", Url: v.PR.URL + "/checks"},
+	if p := v.Preview; p != nil && absolute(p.URL) {
+		urls = append(urls, ql.URL{Label: "Preview", Url: p.URL})
 	}
+	return urls
 }
 
 func absolute(url string) bool {

@@ -37,6 +37,9 @@ func (s showing) facts(v session.View) []string {
 	if v.PR != nil {
 		out = append(out, fmt.Sprintf("[#%d](<%s>)", v.PR.Number, strings.NewReplacer("<", "", ">", "", "\n", "").Replace(v.PR.URL)))
 	}
+	if look := bot.Preview(v); look != "" {
+		out = append(out, look)
+	}
 	if v.Phase == session.PhaseEnded && v.Changed && v.Files > 0 {
 		out = append(out, bot.Count(v.Files, "file")+" changed")
 	}

@@ -33,6 +33,19 @@ func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sa
 	return p.client(s.record), nil
 }
 
+// Peek returns a handle on a box that runs, and changes nothing about it: it is
+// neither woken nor extended. One that is paused is sandbox.ErrBusy.
+func (p *Provider) Peek(ctx context.Context, id string) (sandbox.Box, error) {
+	s, err := p.look(ctx, id)
+	if err == nil && s.asleep() {
+		err = fmt.Errorf("it is paused: %w", sandbox.ErrBusy)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking into box %s: %w", id, err)
+	}
+	return p.client(s.record), nil
+}
+
 // Info returns what is known of a box that lives, asleep or not.
 func (p *Provider) Info(ctx context.Context, id string) (sandbox.Info, error) {
 	s, err := p.look(ctx, id)

@@ -78,6 +78,39 @@ func (p *Provider) attach(ctx context.Context, id string, ttl time.Duration) (sa
 	return box, nil
 }
 
+// Peek returns a handle on a box that runs and has a guest, and changes nothing
+// about it. ErrBusy: it is paused, and stays so.
+func (p *Provider) Peek(ctx context.Context, id string) (sandbox.Box, error) {
+	if err := checkID(id); err != nil {
+		return nil, fmt.Errorf("looking for a box: %w", err)
+	}
+	client, err := p.peek(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("looking for box %s: %w", id, err)
+	}
+	return client, nil
+}
+
+func (p *Provider) peek(ctx context.Context, id string) (*guest.Client, error) {
+	m, err := p.api.get(ctx, id)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Metadata[labelGateway] != p.gateway:
+		return nil, fmt.Errorf("it belongs to others: %w", sandbox.ErrGone)
+	case m.State == sandbox.Paused:
+		return nil, errAsleep
+	}
+	r, _, err := p.records.load(ctx, m.Metadata[sandbox.LabelSession])
+	if err != nil {
+		return nil, err
+	}
+	if r.Box != id {
+		return nil, fmt.Errorf("its tokens are not known: %w", sandbox.ErrTransient)
+	}
+	return p.guestClient(id, r.Access)
+}
+
 // connect wakes a box, or only asks for its tokens, and keeps them at once.
 // What it was to live before, a running box lives on.
 func (p *Provider) connect(ctx context.Context, m machine, ttl time.Duration) (record, error) {

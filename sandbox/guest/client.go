@@ -161,7 +161,12 @@ func (c *Client) request(ctx context.Context, method, target string, body []byte
 // Dial connects to a TCP port of the box; see sandbox.Box. A port that nobody
 // listens on is sandbox.ErrTransient and syscall.ECONNREFUSED.
 func (c *Client) Dial(ctx context.Context, port int) (net.Conn, error) {
-	request, err := c.request(ctx, http.MethodPost, "/v1/dial?port="+strconv.Itoa(port), nil)
+	return c.dial(ctx, "/v1/dial?port="+strconv.Itoa(port))
+}
+
+// dial asks for what turns a connection into something else.
+func (c *Client) dial(ctx context.Context, target string) (net.Conn, error) {
+	request, err := c.request(ctx, http.MethodPost, target, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -36,6 +36,8 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("PUT /v1/file", s.write)
 	mux.HandleFunc("POST /v1/dial", s.dial)
 	mux.HandleFunc("GET /v1/dial", s.dial) // as a WebSocket has to be asked for
+	mux.HandleFunc("POST /v1/terminal", s.terminal)
+	mux.HandleFunc("GET /v1/terminal", s.terminal)
 	return mux
 }
 

@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"echo":    echo,
 		"connect": connect,
 		"get":     get,
+		"web":     web,
 		"gateway": gateway,
 	}
 	if len(os.Args) > 1 && roles[os.Args[1]] != nil {
@@ -83,6 +84,13 @@ func get(args []string) int {
 		return fail(err)
 	}
 	return 0
+}
+
+// web answers HTTP on a port with the path that it is asked for.
+func web(args []string) int {
+	return fail(http.ListenAndServe("127.0.0.1:"+args[0], http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "in the box: ", r.URL.Path)
+	})))
 }
 
 // inBox is where the test binary lies in a box.

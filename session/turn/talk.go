@@ -29,12 +29,14 @@ type talk struct {
 	// said is how many of the turn's requests were given to the agent.
 	said  int
 	steps []string
+	// last is what was told last.
+	last session.Progress
 	// write appends to the transcript under the leg's context.
 	write func(lines []string)
 }
 
 func newTalk(w *Worker, job session.Job, a agent.Agent) *talk {
-	t := &talk{worker: w, job: job, agent: a, conversation: job.State.Conversation}
+	t := &talk{worker: w, job: job, agent: a, conversation: job.State.Conversation, last: job.State.Turn.Progress}
 	if o := job.State.Turn.Outcome; o != nil {
 		t.said = o.Served // an earlier leg
 	}
@@ -77,9 +79,18 @@ func (t *talk) request(i int) (session.Request, bool) {
 func (t *talk) prompt(i int) agent.Prompt {
 	r, _ := t.request(i)
 	return agent.Prompt{
-		ID: r.ID, Text: prompt(t.job.State, r, i == 0), System: system(t.job.State) + reach(t.worker.Hosts),
+		ID: r.ID, Text: prompt(t.job.State, r, i == 0), System: t.system(),
 		Model: modelOf(t.job.State.Turn.Model),
 	}
+}
+
+// system is what holds for the session, and for all on this machine.
+func (t *talk) system() string {
+	text := system(t.job.State) + reach(t.worker.Hosts)
+	if t.worker.Previews != nil {
+		text += showing
+	}
+	return text
 }
 
 func (t *talk) run(i int) agent.Run {
@@ -143,10 +154,26 @@ func (t *talk) progress(p agent.Progress) {
 	news := t.news(p.Steps)
 	t.mu.Unlock()
 	t.write(news)
-	t.job.Progress(session.Progress{
-		Doing: p.Doing, Todos: todos(p.Todos), Steps: p.Steps, Usage: usageOf(p.Usage),
-		Conversation: p.Conversation, Active: byStore(t.job, p.Active),
+	t.tell(func(last *session.Progress) {
+		*last = session.Progress{
+			Doing: p.Doing, Todos: todos(p.Todos), Steps: p.Steps, Usage: usageOf(p.Usage),
+			Conversation: p.Conversation, Active: byStore(t.job, p.Active), Preview: last.Preview,
+		}
 	})
+}
+
+// show tells what the box shows. It is no work of the agent's.
+func (t *talk) show(p session.Preview) {
+	t.tell(func(last *session.Progress) { last.Preview = &p })
+}
+
+// tell tells what was told last with a change: each report replaces the one
+// before.
+func (t *talk) tell(change func(last *session.Progress)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change(&t.last)
+	t.job.Progress(t.last)
 }
 
 // news returns the steps that were not there at the last look.

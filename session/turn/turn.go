@@ -21,6 +21,7 @@ import (
 	"ship/sandbox/agent"
 	"ship/sandbox/broker"
 	"ship/sandbox/lifecycle"
+	"ship/sandbox/preview"
 	"ship/session"
 )
 
@@ -38,6 +39,11 @@ type Broker interface {
 	Spent(ctx context.Context, g broker.Grant) (broker.Usage, error)
 	// End makes the turn's token good for nothing, for ever. Twice is once.
 	End(ctx context.Context, session, turn string) error
+}
+
+// Previews signs links to servers in boxes.
+type Previews interface {
+	URL(t preview.Target, now, until time.Time) (string, error)
 }
 
 // Config of a Worker.
@@ -65,6 +71,8 @@ type Config struct {
 	Life lifecycle.Policy
 	// Hosts that the box may reach, as people write them. Empty: none.
 	Hosts []string
+	// Previews signs the links to what boxes show; nil: they show nothing.
+	Previews Previews
 	// Calls is how many times a turn may call a model.
 	Calls  int
 	Limits agent.Limits
@@ -223,9 +231,9 @@ func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
 // run gives the agent the turn's requests and watches it to the end.
 func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, error) {
 	w.slots.hold(place(job.State, time.Until(deadline(job))+publishing))
-	out, err := w.supervise(ctx, job)
+	done, err := w.supervise(ctx, job)
 	if err == nil {
-		return session.Performed{Turn: &out}, nil
+		return done, nil
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, session.ErrLeaseLost) || errors.Is(cause, session.ErrShutdown) {
 		w.slots.release(job.State.ID)
@@ -233,27 +241,31 @@ func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, e
 	return session.Performed{}, boxProblem("run the agent", err)
 }
 
-func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Outcome, error) {
+func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Performed, error) {
 	s := job.State
 	setup, done := unlessStopped(ctx)
 	defer done()
 	at := job.Now()
 	box, err := w.attach(setup, job, s.Box)
 	if err != nil {
-		return session.Outcome{}, err
+		return session.Performed{}, err
 	}
 	defer w.keepAlive(ctx, job, lifeOf(s).Attach(at))()
 	a, err := w.Agent.Start(setup, box, w.Setup)
 	if err != nil {
-		return session.Outcome{}, fmt.Errorf("start the agent: %w", err)
+		return session.Performed{}, fmt.Errorf("start the agent: %w", err)
 	}
 	saving := w.keepSaved(ctx, job, box)
-	out, err := newTalk(w, job, a).hold(ctx)
+	t := newTalk(w, job, a)
+	shown := w.exhibit(ctx, box, t)
+	out, err := t.hold(ctx)
 	saving()
-	if err == nil {
-		w.mention(ctx, w.repository(box, s), &out)
+	show := shown(err == nil && out.Ending == session.Completed)
+	if err != nil {
+		return session.Performed{}, err
 	}
-	return out, err
+	w.mention(ctx, w.repository(box, s), &out)
+	return session.Performed{Turn: &out, Preview: show}, nil
 }
 
 // mention says what of the work will not be pushed. Who reads it can do
