@@ -16,9 +16,6 @@ func (w *work) ask(ctx context.Context) (session.Performed, error) {
 	if _, err := w.postAll(ctx, Asking, w.effect.ID, w.mentioning(all, w.effect.Ref)); err != nil {
 		return session.Performed{}, err
 	}
-	if err := w.besides(ctx, "set the status", w.status(ctx)); err != nil {
-		return session.Performed{}, err
-	}
 	has := parseShown(w.voice().Ref)
 	if !has.unbound() || w.job.State.Asking == nil {
 		return session.Performed{}, nil
