@@ -223,7 +223,6 @@ func (b *Broker) tell(p *passage, err error) {
 	if p.to.rule != "" {
 		done.Rule = p.to.rule
 	}
-	b.egress.observer.Passed(done)
 	attrs := []any{
 		"session", p.visit.grant.Session, "turn", p.visit.grant.Turn, "host", p.to.host, "port", p.to.port,
 		"rule", done.Rule, "outcome", done.Outcome, "in", done.In, "out", done.Out, "took", done.Took,
@@ -232,6 +231,7 @@ func (b *Broker) tell(p *passage, err error) {
 		attrs = append(attrs, "error", err)
 	}
 	b.log.InfoContext(p.visit.r.Context(), "a box went out by name", attrs...)
+	b.egress.observer.Passed(done)
 }
 
 // The outcomes that are no refusals.
