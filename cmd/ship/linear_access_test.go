@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"time"
 )
 
 // TestLinearTeamTakenAway in mid-turn: the work ends and is kept, Linear is left
@@ -13,12 +12,12 @@ func TestLinearTeamTakenAway(t *testing.T) {
 	r.start()
 	id := r.slowly("SLOWLY turn them")
 	r.tell(r.linear.ChangeAccess(nil, []string{"ENG"}))
-	r.await("the turn to end", time.Minute, r.quiet)
+	r.await("the turn to end", patience, r.quiet)
 	r.calm()
 	r.work(t, 1)
 	r.tell(r.linear.ChangeAccess([]string{"ENG"}, nil))
 	r.tell(r.linear.Prompt(id, "ada", "oil them"))
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	r.work(t, 2)
 	r.stop()
 }
@@ -32,15 +31,15 @@ func TestLinearReinstalled(t *testing.T) {
 	id := r.slowly("SLOWLY turn them")
 	revoked := r.linear.Revoke()
 	r.tell(revoked)
-	r.await("the turn to end", time.Minute, r.quiet)
+	r.await("the turn to end", patience, r.quiet)
 	r.calm()
 	r.work(t, 1)
 	r.linear.Install()
 	r.tell(r.linear.Prompt(id, "ada", "oil them"))
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	r.tell(revoked.Again()) // late
 	r.tell(r.linear.Prompt(id, "ada", "paint them"))
-	r.settled(id, 2, time.Minute)
+	r.settled(id, 2, patience)
 	r.work(t, 3)
 	r.stop()
 }

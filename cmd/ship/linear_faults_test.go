@@ -78,10 +78,10 @@ func linearTour(t *testing.T, faults []lineartest.Fault) string {
 	id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship PLAN to turn them"})
 	r.tell(d)
 	for i, text := range []string{rigRepo, "paint them ASK", "Blue"} {
-		r.settled(id, i+1, 2*time.Minute)
+		r.settled(id, i+1, patience)
 		r.tell(r.linear.Prompt(id, "ada", text))
 	}
-	r.settled(id, 4, 2*time.Minute)
+	r.settled(id, 4, patience)
 	for _, f := range faults {
 		if n := r.linear.Calls(f.On); n <= f.Skip {
 			t.Errorf("%s was asked for %d times, so nothing struck it", f.On, n)
@@ -134,7 +134,7 @@ func (r *linearRig) slowly(words string) (id string) {
 	r.t.Helper()
 	id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship " + words})
 	r.tell(d)
-	r.await("the agent to work", time.Minute, func() bool { return r.working() })
+	r.await("the agent to work", patience, func() bool { return r.working() })
 	return id
 }
 
@@ -147,19 +147,19 @@ func TestLinearDown(t *testing.T) {
 	id := r.slowly("PLAN TAKING 3s")
 	r.linear.Inject(lineartest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
 	before := r.asked()
-	r.await("the turn to end", time.Minute, func() bool { s := r.states()[0]; return s.Turn.Stage == session.Ended })
+	r.await("the turn to end", patience, func() bool { s := r.states()[0]; return s.Turn.Stage == session.Ended })
 	time.Sleep(6 * time.Second)
 	if n := r.asked() - before; n < 2 || n > 20 {
 		t.Errorf("linear was asked for %d things while it was away", n)
 	}
 	r.linear.ClearFaults()
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	r.work(t, 2)
 	if s := r.linear.Session(id); len(s.Links) != 2 || len(s.Plan) != 1 {
 		t.Errorf("it shows %+v and %+v", s.Links, s.Plan)
 	}
 	r.tell(r.linear.Prompt(id, "ada", "oil them"))
-	r.settled(id, 2, time.Minute)
+	r.settled(id, 2, patience)
 	r.calm()
 	r.stop()
 }
@@ -174,7 +174,7 @@ func TestLinearDownAtTheStart(t *testing.T) {
 	r.start()
 	r.await("the first look", 20*time.Second, func() bool { return r.asked() > 0 })
 	r.linear.ClearFaults()
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	r.work(t, 1)
 	r.stop()
 }
@@ -188,7 +188,7 @@ func TestLinearToken(t *testing.T) {
 	id := r.slowly("TAKING 3s")
 	r.linear.Inject(lineartest.Fault{On: "token", Status: http.StatusServiceUnavailable, Times: 2})
 	r.linear.ExpireTokens()
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	if n := r.linear.Calls("token"); n > 5 {
 		t.Errorf("a token was asked for %d times", n)
 	}
@@ -205,7 +205,7 @@ func TestLinearSecretRotated(t *testing.T) {
 	id := r.slowly("TAKING 3s")
 	old := r.linear.ClientSecret()
 	r.linear.RotateSecret()
-	r.await("the turn to end", time.Minute, func() bool { s := r.states()[0]; return s.Turn.Stage == session.Ended })
+	r.await("the turn to end", patience, func() bool { s := r.states()[0]; return s.Turn.Stage == session.Ended })
 	time.Sleep(3 * time.Second)
 	if n := r.linear.Calls("token"); n > 5 {
 		t.Errorf("a token was asked for %d times", n)
@@ -213,7 +213,7 @@ func TestLinearSecretRotated(t *testing.T) {
 	r.stop()
 	r.edit(old, r.linear.ClientSecret())
 	r.start()
-	r.settled(id, 1, 2*time.Minute)
+	r.settled(id, 1, patience)
 	r.work(t, 2)
 	r.stop()
 }
@@ -238,7 +238,7 @@ func TestLinearKilledInAQuestion(t *testing.T) {
 	r.start()
 	id, d := r.assign()
 	r.tell(d)
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	r.kill()
 	asked, dead := make(chan struct{}), make(chan struct{})
 	r.linear.Inject(lineartest.Fault{On: "ReadIssue", Do: func(*http.Request) { close(asked); <-dead }})
@@ -249,7 +249,7 @@ func TestLinearKilledInAQuestion(t *testing.T) {
 	r.kill()
 	close(dead)
 	r.start()
-	r.settled(id, 2, time.Minute)
+	r.settled(id, 2, patience)
 	r.work(t, 1)
 	r.calm()
 	r.stop()
@@ -269,7 +269,7 @@ func TestLinearRedisDies(t *testing.T) {
 	time.Sleep(12 * time.Second)
 	r.redis.Restart()
 	r.tell(steer)
-	r.settled(id, 1, time.Minute)
+	r.settled(id, 1, patience)
 	r.work(t, 3)
 	r.stop()
 }
@@ -286,7 +286,7 @@ func TestLinearHangs(t *testing.T) {
 			r.start()
 			id, d := r.linear.Mention(lineartest.Mention{Issue: r.issue, By: "ada", Body: "@ship PLAN SLOWLY"})
 			r.tell(d)
-			r.await("the agent to work", time.Minute, func() bool { return r.working() })
+			r.await("the agent to work", patience, func() bool { return r.working() })
 			r.tell(r.linear.Stop(id, "ada"))
 			r.settled(id, 1, 40*time.Second)
 			r.work(t, 1)
@@ -318,10 +318,10 @@ func TestLinearStopWhileDown(t *testing.T) {
 			id := r.slowly("SLOWLY turn them")
 			away.goes(r.linear)
 			r.tell(r.linear.Stop(id, "ada"))
-			r.await("the work to end", time.Minute, func() bool { return r.states()[0].Turn.Stage == session.Ended })
+			r.await("the work to end", patience, func() bool { return r.states()[0].Turn.Stage == session.Ended })
 			away.comes(r.linear)
 			// Links take from what is held back for ends, and may come later.
-			r.await("the end to be told", time.Minute, func() bool { return r.last(id).Content.Type == ql.TypeResponse })
+			r.await("the end to be told", patience, func() bool { return r.last(id).Content.Type == ql.TypeResponse })
 			if n := r.ends(id); n != 1 || r.asked() > 40 {
 				t.Errorf("%d ends were said, linear was asked for %d things", n, r.asked())
 			}

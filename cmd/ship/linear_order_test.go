@@ -40,7 +40,7 @@ func TestLinearPromptAtTheEnd(t *testing.T) {
 	}
 	wg.Wait()
 	for _, id := range ids {
-		r.settled(id, 2, time.Minute)
+		r.settled(id, 2, patience)
 	}
 	for _, pr := range r.host.PullRequests(rigRepo) {
 		if text, _ := r.host.File(rigRepo, pr.Head, "WORK.md"); !strings.HasSuffix(text, "\nand oil them") {
@@ -77,7 +77,7 @@ func TestLinearShuffled(t *testing.T) {
 			r.tell(all[i])
 			r.tell(all[i].Again())
 		}
-		r.await("the session to come to rest", 30*time.Second, func() bool { return r.finished(id) })
+		r.await("the session to come to rest", patience, func() bool { return r.finished(id) })
 		if last := r.last(id).Content; last.Type != ql.TypeResponse {
 			t.Errorf("%v: the last word is %+v", order, last)
 		}
@@ -134,11 +134,11 @@ func TestLinearFrozen(t *testing.T) {
 			a := newLinearRig(t, linearOptions{})
 			b, arrive := a.frozenPair(match)
 			id := a.linear.Sessions("")[0].ID
-			b.settled(id, 1, time.Minute)
+			b.settled(id, 1, patience)
 			arrive()
 			a.thaw()
 			a.await("the first to notice", 20*time.Second, func() bool { return strings.Contains(a.log.String(), "lease lost") })
-			b.await("the sweep", 2*time.Minute, func() bool { return b.told() && b.quiet() })
+			b.await("the sweep", patience, func() bool { return b.told() && b.quiet() })
 			b.settled(id, 1, 5*time.Second)
 			b.calm()
 			b.stop()

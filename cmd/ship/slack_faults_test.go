@@ -125,7 +125,7 @@ func TestSlackHangs(t *testing.T) {
 			r.slack.Inject(slacktest.Fault{On: what, Hang: true})
 			r.start()
 			root := r.mention("PLAN SLOWLY")
-			r.await("the agent to work", time.Minute, r.atWork)
+			r.await("the agent to work", patience, r.atWork)
 			r.reply(root, "stop")
 			r.settled(root, 1)
 			r.work(t, 1)
@@ -150,7 +150,7 @@ func TestSlackAway(t *testing.T) {
 			if words == "PLAN SLOWLY" {
 				r.reply(root, "stop")
 			}
-			r.await("the work to end", time.Minute, func() bool { return r.state(root).Turn.Stage == session.Ended })
+			r.await("the work to end", patience, func() bool { return r.state(root).Turn.Stage == session.Ended })
 			time.Sleep(6 * time.Second)
 			if n := r.asked() - before; n < 1 || n > 30 {
 				t.Errorf("slack was asked for %d things while it was away", n)
@@ -175,7 +175,7 @@ func TestSlackNewToken(t *testing.T) {
 	r.working(root)
 	old := r.slack.BotToken()
 	r.slack.Inject(slacktest.Fault{Status: http.StatusOK, Body: `{"ok":false,"error":"invalid_auth"}`, Times: -1})
-	r.await("the turn to end", time.Minute, func() bool { return r.state(root).Turn.Stage == session.Ended })
+	r.await("the turn to end", patience, func() bool { return r.state(root).Turn.Stage == session.Ended })
 	r.stop()
 	r.slack.ClearFaults()
 	r.edit(old, r.slack.Reinstall())

@@ -99,7 +99,7 @@ func TestSlackShuffled(t *testing.T) {
 			r.tell(all[i]...)
 			r.tell(all[i][1], all[i][0])
 		}
-		r.await("the thread to come to rest", time.Minute, func() bool { return len(r.said(root)) > 0 && r.quiet() })
+		r.await("the thread to come to rest", patience, func() bool { return len(r.said(root)) > 0 && r.quiet() })
 		r.checkSlack()
 	}
 	if n := len(r.host.PullRequests(rigRepo)); n > 1 {
@@ -154,10 +154,10 @@ func TestSlackFrozen(t *testing.T) {
 			before := b.ours(root)
 			time.Sleep(1500 * time.Millisecond) // Slack takes one message in a second
 			arrive()
-			a.await("the twin", time.Minute, func() bool { return len(a.ours(root)) == len(before)+1 })
+			a.await("the twin", patience, func() bool { return len(a.ours(root)) == len(before)+1 })
 			a.thaw()
-			a.await("the first to notice", time.Minute, func() bool { return strings.Contains(a.log.String(), "lease lost") })
-			b.await("the sweep", 2*time.Minute, func() bool { return b.told() && b.quiet() && len(b.ours(root)) == len(before) })
+			a.await("the first to notice", patience, func() bool { return strings.Contains(a.log.String(), "lease lost") })
+			b.await("the sweep", patience, func() bool { return b.told() && b.quiet() && len(b.ours(root)) == len(before) })
 			b.settled(root, 1)
 			for i, m := range b.ours(root) {
 				if m.TS != before[i].TS {
