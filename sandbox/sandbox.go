@@ -96,6 +96,16 @@ type Info struct {
 	Expires    time.Time
 }
 
+// Carries tells whether labels are among those of a box, as List has it.
+func Carries(own, wanted map[string]string) bool {
+	for name, value := range wanted {
+		if got, ok := own[name]; !ok || got != value {
+			return false
+		}
+	}
+	return true
+}
+
 // Provider makes, finds and destroys boxes. All methods may be called
 // concurrently and by several workers, and each may be performed twice.
 type Provider interface {

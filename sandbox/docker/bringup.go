@@ -16,6 +16,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"ship/sandbox"
+	"ship/sandbox/folder"
 )
 
 // How long a guest may take to serve, and how often it is asked meanwhile: that
@@ -89,7 +90,7 @@ func (p *Provider) refresh(ctx context.Context, id string) error {
 	}
 	h := p.home(id)
 	for _, name := range []string{runName, doorFolder} {
-		if err := removeTree(h.file(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := folder.Remove(h.file(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		if err := h.makeShared(name, can); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/containerd/errdefs"
 
 	"ship/sandbox"
+	"ship/sandbox/folder"
 )
 
 // createTries bounds how often a name is found taken and its holder gone: then
@@ -104,7 +105,7 @@ func (p *Provider) renew(ctx context.Context, id string, spec sandbox.Spec) (rec
 func (p *Provider) make(ctx context.Context, spec sandbox.Spec, can ability) (seen, error) {
 	now := time.Now().UTC()
 	s := seen{record: record{
-		ID: newID(spec.Key), Key: spec.Key, Generation: spec.Generation, Labels: spec.Labels,
+		ID: folder.NewID(spec.Key), Key: spec.Key, Generation: spec.Generation, Labels: spec.Labels,
 		Created: now, Expires: now.Add(spec.TTL), Secret: rand.Text(),
 	}}
 	h := p.home(s.ID)

@@ -2,9 +2,6 @@ package docker
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,32 +9,16 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"ship/sandbox"
+	"ship/sandbox/folder"
 	"ship/sandbox/guest"
 )
 
-// An id is the beginning of the key's hash and something random, so that it is
-// never used again.
-var idPattern = regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-z]{10}$`)
-
-func isID(id string) bool { return idPattern.MatchString(id) }
-
-func keyHash(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:8])
-}
-
-func newID(key string) string { return keyHash(key) + "-" + strings.ToLower(rand.Text()[:10]) }
-
 // name is that of the container of a key.
-func (p *Provider) name(key string) string { return "ship-" + p.gateway + "-" + keyHash(key) }
+func (p *Provider) name(key string) string { return "ship-" + p.gateway + "-" + folder.HashKey(key) }
 
 // What is in the folder of a box.
 const (
@@ -53,9 +34,6 @@ const (
 // etcNames are the files of /etc that a box has its own of. Programs ask who
 // they run as, and the image does not know that user.
 var etcNames = []string{"passwd", "group"}
-
-// goneMark begins the names of folders that are being removed.
-const goneMark = ".gone-"
 
 // home is the folder of one box.
 type home string
@@ -155,52 +133,26 @@ func (h home) save(r record) error {
 	return writeFile(h.file(recordName), text, 0o600)
 }
 
-// retryLock is how often a held lock is asked for again: waiting for it in the
-// kernel could not be cancelled.
-const retryLock = 10 * time.Millisecond
-
 // lock keeps everybody else, in any process, from changing a box. It is held on
 // the folder itself, which is never made again once it is gone.
 func (h home) lock(ctx context.Context) (unlock func(), err error) {
-	for {
-		unlock, err := h.tryLock()
-		if err != nil || unlock != nil {
-			return unlock, err
+	return folder.Await(ctx, func() (unlock func(), err error) {
+		dir, err := os.Open(string(h))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, sandbox.ErrGone
 		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(retryLock):
+		if err != nil {
+			return nil, err
 		}
-	}
-}
-
-// tryLock returns nil when somebody else holds the lock.
-func (h home) tryLock() (unlock func(), err error) {
-	dir, err := os.Open(string(h))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, sandbox.ErrGone
-	}
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		// Closing alone would leave the lock with a program that is just started.
-		return func() { _ = unix.Flock(int(dir.Fd()), unix.LOCK_UN); _ = dir.Close() }, nil
-	}
-	_ = dir.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) || errors.Is(err, unix.EINTR) {
-		return nil, nil
-	}
-	return nil, fmt.Errorf("locking: %w", err)
+		return folder.TryLock(dir)
+	})
 }
 
 // bury removes the folder. It loses its name first, so that nobody takes half of
 // it for all of it.
 func (h home) bury() error {
 	dir, id := filepath.Split(string(h))
-	grave := filepath.Join(dir, goneMark+id+"-"+rand.Text()[:6])
+	grave := folder.Grave(dir, id)
 	err := os.Rename(string(h), grave)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -208,7 +160,7 @@ func (h home) bury() error {
 	if err != nil {
 		return err
 	}
-	return removeTree(grave)
+	return folder.Remove(grave)
 }
 
 // writeFile replaces a file that nobody in a box can reach. If the box has gone
@@ -223,25 +175,4 @@ func writeFile(path string, data []byte, mode fs.FileMode) error {
 		return fmt.Errorf("%w (%w)", err, sandbox.ErrGone)
 	}
 	return err
-}
-
-// removeTree removes a folder in which nothing runs any more, also what a build
-// has made read-only. It follows no link.
-func removeTree(dir string) error {
-	err := os.RemoveAll(dir)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() { // A folder is visited before it is read.
-			_ = root.Chmod(name, 0o700)
-		}
-		return nil
-	})
-	return errors.Join(err, os.RemoveAll(dir))
 }

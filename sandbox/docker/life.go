@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/containerd/errdefs"
@@ -14,6 +13,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"ship/sandbox"
+	"ship/sandbox/folder"
 )
 
 // Attach returns a handle on a box, wakes it if it is paused, and extends it by
@@ -91,7 +91,7 @@ func (p *Provider) Pause(ctx context.Context, id string) error {
 // container has ended and that we wanted it to. If we are killed between the
 // two, the box runs on, which counts for more than the mark.
 func (p *Provider) pause(ctx context.Context, id string) error {
-	if !isID(id) {
+	if !folder.IsID(id) {
 		return sandbox.ErrGone
 	}
 	unlock, err := p.home(id).lock(ctx)
@@ -125,22 +125,13 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]sandbo
 			return nil, fmt.Errorf("listing boxes: %w", err)
 		case err != nil:
 			p.sweep(ctx, s)
-		case carries(s.info(), labels):
+		case sandbox.Carries(s.info().Labels, labels):
 			infos = append(infos, s.info())
 		}
 	}
 	p.sweepFolders(ctx)
 	slices.SortFunc(infos, func(a, b sandbox.Info) int { return a.Created.Compare(b.Created) })
 	return infos, nil
-}
-
-func carries(info sandbox.Info, labels map[string]string) bool {
-	for name, value := range labels {
-		if got, ok := info.Labels[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
 }
 
 // sweep removes what is left of a box. That it fails must not hide those that
@@ -162,9 +153,9 @@ func (p *Provider) sweepFolders(ctx context.Context) {
 	for _, entry := range entries {
 		path := filepath.Join(p.cfg.Dir, entry.Name())
 		switch {
-		case strings.HasPrefix(entry.Name(), goneMark):
-			err = removeTree(path)
-		case isID(entry.Name()) && isOld(entry):
+		case folder.IsGrave(entry.Name()):
+			err = folder.Remove(path)
+		case folder.IsID(entry.Name()) && isOld(entry):
 			err = p.sweepFolder(ctx, entry.Name())
 		}
 		if err != nil {
@@ -195,7 +186,7 @@ func (p *Provider) Destroy(ctx context.Context, id string) error {
 }
 
 func (p *Provider) destroy(ctx context.Context, id string) error {
-	if !isID(id) {
+	if !folder.IsID(id) {
 		return nil
 	}
 	found, err := p.containers(ctx, labelBox+"="+id)
@@ -212,7 +203,7 @@ func (p *Provider) destroy(ctx context.Context, id string) error {
 
 // remove removes a container and the folder of its box, if it has one.
 func (p *Provider) remove(ctx context.Context, s seen) error {
-	if err := p.removeContainer(ctx, s.container); err != nil || !isID(s.ID) {
+	if err := p.removeContainer(ctx, s.container); err != nil || !folder.IsID(s.ID) {
 		return err
 	}
 	return p.home(s.ID).bury()

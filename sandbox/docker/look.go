@@ -9,6 +9,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"ship/sandbox"
+	"ship/sandbox/folder"
 )
 
 // seen is a box as the engine and its folder have it.
@@ -73,7 +74,7 @@ func (p *Provider) look(ctx context.Context, id string) (seen, error) {
 // observe asks the engine and then the folder. That a box is dead is certain
 // only while its lock is held; then it stays so.
 func (p *Provider) observe(ctx context.Context, id string) (seen, error) {
-	if !isID(id) {
+	if !folder.IsID(id) {
 		return seen{}, sandbox.ErrGone
 	}
 	found, err := p.containers(ctx, labelBox+"="+id)
@@ -108,7 +109,7 @@ func (p *Provider) settle(ctx context.Context, c container.Summary) (seen, error
 func (p *Provider) recall(c container.Summary) (seen, error) {
 	s := seen{container: c.ID, state: c.State}
 	id := c.Labels[labelBox]
-	if !isID(id) {
+	if !folder.IsID(id) {
 		return s, fmt.Errorf("container %s has no box: %w", c.ID, sandbox.ErrGone)
 	}
 	s.ID = id

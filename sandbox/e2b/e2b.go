@@ -204,7 +204,7 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]sandbo
 		if err != nil {
 			return nil, fmt.Errorf("listing boxes: %w", err)
 		}
-		if info := m.info(r); carries(info.Labels, labels) {
+		if info := m.info(r); sandbox.Carries(info.Labels, labels) {
 			infos = append(infos, info)
 		}
 	}
@@ -224,20 +224,11 @@ func (p *Provider) list(ctx context.Context, labels map[string]string) ([]machin
 	if err != nil {
 		return nil, fmt.Errorf("listing boxes: %w", err)
 	}
-	machines = slices.DeleteFunc(machines, func(m machine) bool { return !carries(m.Metadata, filter) || checkID(m.ID) != nil })
+	machines = slices.DeleteFunc(machines, func(m machine) bool { return !sandbox.Carries(m.Metadata, filter) || checkID(m.ID) != nil })
 	slices.SortFunc(machines, func(a, b machine) int {
 		return cmp.Or(a.Started.Compare(b.Started), strings.Compare(a.ID, b.ID))
 	})
 	return machines, nil
-}
-
-func carries(own, wanted map[string]string) bool {
-	for name, value := range wanted {
-		if got, ok := own[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
 }
 
 func (m machine) generation() int64 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ship/sandbox"
+	"ship/sandbox/folder"
 )
 
 // Create returns the living box of spec.Key, or makes it. A higher generation
@@ -20,7 +21,7 @@ func (p *Provider) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info,
 	if err := p.Check(ctx); err != nil {
 		return sandbox.Info{}, err
 	}
-	id := newID(spec.Key)
+	id := folder.NewID(spec.Key)
 	unlock, err := p.lock(ctx, id)
 	if err != nil {
 		return sandbox.Info{}, fmt.Errorf("making a box: %w", err)
@@ -40,7 +41,7 @@ func (p *Provider) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info,
 
 // find returns the living box of a key, and clears away those that died.
 func (p *Provider) find(ctx context.Context, key string) (r record, found bool, err error) {
-	pattern := keyHash(key) + "-*"
+	pattern := folder.HashKey(key) + "-*"
 	if p.cfg.Isolation == None {
 		pattern = "*-*"
 	}
@@ -50,7 +51,7 @@ func (p *Provider) find(ctx context.Context, key string) (r record, found bool, 
 	}
 	for _, name := range names {
 		id := filepath.Base(name)
-		if !isID(id) {
+		if !folder.IsID(id) {
 			continue
 		}
 		r, lives := p.home(id).living()

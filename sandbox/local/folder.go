@@ -1,45 +1,16 @@
 package local
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"ship/sandbox"
 )
-
-// An id is the beginning of the key's hash, by which a box is found by its key,
-// and something random, so that it is never used again.
-var idPattern = regexp.MustCompile(`^[0-9a-f]{16}-[0-9a-z]{10}$`)
-
-func isID(name string) bool { return idPattern.MatchString(name) }
-
-func keyHash(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:8])
-}
-
-func newID(key string) string {
-	return keyHash(key) + "-" + strings.ToLower(rand.Text()[:10])
-}
-
-// rubbish begins the names of folders that are being removed.
-const rubbish = ".gone-"
-
-func isRubbish(name string) bool { return strings.HasPrefix(name, rubbish) }
-
-func rubbishName(id string) string { return rubbish + id + "-" + rand.Text()[:6] }
 
 // home is the folder of one box.
 type home string
@@ -100,16 +71,6 @@ func (r record) info() sandbox.Info {
 	}
 }
 
-func (r record) carries(labels map[string]string) bool {
-	own := r.info().Labels
-	for name, value := range labels {
-		if got, ok := own[name]; !ok || got != value {
-			return false
-		}
-	}
-	return true
-}
-
 func (h home) load() (record, error) {
 	text, err := os.ReadFile(h.file("box.json"))
 	if err != nil {
@@ -144,35 +105,4 @@ func writeFile(path string, data []byte) error {
 		return err
 	}
 	return os.Rename(temp, path)
-}
-
-// removeTree removes a folder in which nothing runs any more, also what a
-// repository has made read-only. It follows no link, and somebody else may do
-// the same at the same time.
-func removeTree(dir string) error {
-	err := os.RemoveAll(dir)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	if err := unlockTree(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.RemoveAll(dir)
-}
-
-// unlockTree makes every folder below dir writable, as far as it can: what it
-// cannot, RemoveAll will say.
-func unlockTree(dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		// A folder is visited before it is read.
-		if err == nil && entry.IsDir() {
-			_ = root.Chmod(name, 0o700)
-		}
-		return nil
-	})
 }

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"ship/sandbox"
+	"ship/sandbox/folder"
 	"ship/sandbox/guest"
 )
 
@@ -183,7 +184,7 @@ func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sa
 // Peek returns a handle on a box that lives, and changes nothing about it: not
 // even how long it lives.
 func (p *Provider) Peek(_ context.Context, id string) (sandbox.Box, error) {
-	if isID(id) {
+	if folder.IsID(id) {
 		if _, lives := p.home(id).living(); lives {
 			return p.client(id), nil
 		}
@@ -205,7 +206,7 @@ func (p *Provider) client(id string) *guest.Client {
 
 // Info returns what is on record of a box that lives.
 func (p *Provider) Info(_ context.Context, id string) (sandbox.Info, error) {
-	if isID(id) {
+	if folder.IsID(id) {
 		if r, lives := p.home(id).living(); lives {
 			return r.info(), nil
 		}
@@ -230,7 +231,7 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]sandbo
 			// It is none of the boxes that live, so it must not hide them.
 			p.cfg.Logger.Warn("what is left of a box cannot be removed", "folder", entry.Name(), "error", err)
 		}
-		if lives && r.carries(labels) {
+		if lives && sandbox.Carries(r.info().Labels, labels) {
 			infos = append(infos, r.info())
 		}
 	}
@@ -240,17 +241,17 @@ func (p *Provider) List(ctx context.Context, labels map[string]string) ([]sandbo
 
 // look returns the box in one entry of the folder, and clears what is none.
 func (p *Provider) look(ctx context.Context, name string) (r record, lives bool, err error) {
-	if isRubbish(name) {
-		return record{}, false, removeTree(filepath.Join(p.cfg.Dir, name))
+	if folder.IsGrave(name) {
+		return record{}, false, folder.Remove(filepath.Join(p.cfg.Dir, name))
 	}
-	if !isID(name) {
+	if !folder.IsID(name) {
 		return record{}, false, nil
 	}
 	if r, lives = p.home(name).living(); lives {
 		return r, true, nil
 	}
-	unlock, locked, err := p.tryLock(name)
-	if err != nil || !locked {
+	unlock, err := p.tryLock(name)
+	if err != nil || unlock == nil {
 		return record{}, false, err // Somebody makes or destroys it just now.
 	}
 	defer unlock()
@@ -262,7 +263,7 @@ func (p *Provider) look(ctx context.Context, name string) (r record, lives bool,
 
 // Extend moves a box's expiry, and never shortens it.
 func (p *Provider) Extend(ctx context.Context, id string, until time.Time) error {
-	if !isID(id) {
+	if !folder.IsID(id) {
 		return fmt.Errorf("extending box %s: %w", id, sandbox.ErrGone)
 	}
 	unlock, err := p.lock(ctx, id)
@@ -298,12 +299,12 @@ func (p *Provider) Pause(context.Context, string) error {
 
 // Destroy ends a box, its processes and its files.
 func (p *Provider) Destroy(ctx context.Context, id string) error {
-	if !isID(id) {
+	if !folder.IsID(id) {
 		return nil
 	}
 	rubbish, err := p.bury(ctx, id)
 	if err == nil {
-		err = removeTree(rubbish)
+		err = folder.Remove(rubbish)
 	}
 	if err != nil {
 		return fmt.Errorf("destroying box %s: %w", id, err)
@@ -334,7 +335,7 @@ func (p *Provider) buryLocked(ctx context.Context, id string) (rubbish string, e
 			return "", fmt.Errorf("removing its limits: %w", err)
 		}
 	}
-	rubbish = filepath.Join(p.cfg.Dir, rubbishName(id))
+	rubbish = folder.Grave(p.cfg.Dir, id)
 	if err := os.Rename(string(home), rubbish); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
@@ -347,5 +348,5 @@ func (p *Provider) clear(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return removeTree(rubbish)
+	return folder.Remove(rubbish)
 }
