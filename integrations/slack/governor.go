@@ -43,7 +43,6 @@ const (
 var perMinute = map[string]int64{
 	"auth.test":                 tierSpecial,
 	"chat.postMessage":          tierSpecial,
-	"chat.getPermalink":         tierSpecial,
 	"chat.postEphemeral":        tier4,
 	"chat.update":               tier3,
 	"chat.delete":               tier3,
@@ -52,20 +51,12 @@ var perMinute = map[string]int64{
 	"conversations.replies":     tier3,
 	"conversations.history":     tier3,
 	"conversations.info":        tier3,
-	"conversations.join":        tier3,
-	"conversations.members":     tier4,
-	"conversations.list":        tier2,
 	"users.conversations":       tier3,
 	"users.info":                tier4,
-	"users.lookupByEmail":       tier3,
 	"usergroups.list":           tier2,
 	"usergroups.users.list":     tier2,
 	"files.info":                tier4,
-	"views.open":                tier4,
-	"views.push":                tier4,
-	"views.update":              tier4,
 	"agents.sessions.setStatus": tier3,
-	"agents.sessions.rename":    tier3,
 }
 
 const (
