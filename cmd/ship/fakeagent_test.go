@@ -160,6 +160,11 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 		a.mu.Unlock()
 		parts = append(parts, plan("completed"))
 	}
+	reason := "no"
+	if strings.Contains(line, "SPILL") {
+		parts, said = spill()
+		reason = said
+	}
 	select {
 	case <-aborted:
 		failure = map[string]any{"name": "MessageAbortedError", "data": map[string]any{}}
@@ -168,7 +173,7 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	switch {
 	case failure != nil || strings.Contains(line, "WHY"):
 	case strings.Contains(line, "FAIL"):
-		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": "no", "statusCode": 400}}
+		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": reason, "statusCode": 400}}
 	default:
 		if err := leave(line); err != nil {
 			said = err.Error()
