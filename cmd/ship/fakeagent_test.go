@@ -19,7 +19,8 @@ import (
 // that it hears twice adds two. Of a prompt's first line it understands a word:
 // with "SLOWLY" it works until it is stopped, with "TAKING 6s" for so long, with
 // "WHY" it only answers, with "FAIL" its model refuses, with "PLAN" it keeps a
-// list, with "ASK" it ends with a question.
+// list, with "COMMIT" it commits its work and names the commit, with "ASK" it
+// ends with a question.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -177,6 +178,8 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	default:
 		if err := leave(line); err != nil {
 			said = err.Error()
+		} else if strings.Contains(line, "COMMIT") {
+			said += "\n\n" + commitWork(line)
 		}
 	}
 	if strings.Contains(line, "ASK") {
