@@ -87,7 +87,9 @@ func (a address) failoverClient(conf *tls.Config, sentinelPassword string) *gore
 }
 
 // clusterClient follows redirections, and repeats what got no answer as often:
-// what must not be repeated goes through Store.once.
+// what must not be repeated goes through Store.once. It asks often who holds
+// what, for a server that is gone redirects nobody, and by itself the library
+// would keep calling it for a minute.
 func (a address) clusterClient(conf *tls.Config) *goredis.ClusterClient {
 	quiet()
 	return goredis.NewClusterClient(&goredis.ClusterOptions{
@@ -95,8 +97,12 @@ func (a address) clusterClient(conf *tls.Config) *goredis.ClusterClient {
 		ContextTimeoutEnabled: true, MaxRetries: -1,
 		DialTimeout: commandTime, DialerRetries: 1, ReadTimeout: commandTime, WriteTimeout: commandTime,
 		DisableIdentity: true, MaintNotificationsConfig: noNotifications(),
+		ClusterStateReloadInterval: lookAround,
 	})
 }
+
+// lookAround is how old what is known of a cluster may be.
+const lookAround = 2 * time.Second
 
 // eachNode visits every server that holds keys; on a cluster, several at once.
 func (s *Store) eachNode(ctx context.Context, visit func(context.Context, *goredis.Client) error) error {
@@ -126,13 +132,21 @@ func (s *Store) once(ctx context.Context, key string, do func(*goredis.Client) e
 		if err == nil {
 			return nil
 		}
-		rdb.ReloadState(ctx) // in the background: another may have taken its place
+		s.relocate(ctx)
 		if !stale(err) || try == repeats {
 			return err
 		}
 		if err := session.Sleep(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
+	}
+}
+
+// relocate finds out anew, in the background, which server holds what: another
+// may have taken one's place.
+func (s *Store) relocate(ctx context.Context) {
+	if rdb, isCluster := s.rdb.(*goredis.ClusterClient); isCluster {
+		rdb.ReloadState(ctx)
 	}
 }
 

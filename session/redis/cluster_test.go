@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"ship/session"
 	"ship/session/redis/redistest"
-	"ship/session/sessiontest"
 )
 
 // patience bounds failures only.
@@ -45,16 +43,11 @@ func TestCluster(t *testing.T) {
 	if err != nil || d.AppendOnly != true || d.Safe() || !d.Failover {
 		t.Errorf("Durability = %s, %v; want it to tell of the failover", d, err)
 	}
-	var one sync.Mutex // the cluster belongs to one test at a time
-	t.Run("Contract", func(t *testing.T) {
-		sessiontest.RunStore(t, func(t *testing.T) sessiontest.Stores {
-			one.Lock()
-			t.Cleanup(one.Unlock)
-			for _, p := range c.Primaries {
-				p.Do("FLUSHALL")
-			}
-			return openWith(t, Options{URL: c.URL()})
-		})
+	contract(t, func() string {
+		for _, p := range c.Primaries {
+			p.Do("FLUSHALL")
+		}
+		return c.URL()
 	})
 }
 
@@ -122,6 +115,7 @@ func TestClusterFailover(t *testing.T) {
 	s.wait = Wait{}
 	wakes := s.Wakes(ctx)
 	c.Primaries[0].Kill()
+	killed := time.Now()
 
 	due := retry(t, func() ([]session.ID, error) { return s.Due(ctx, 100) })
 	if want := len(ids) - len(dying); len(due) < want {
@@ -143,6 +137,10 @@ func TestClusterFailover(t *testing.T) {
 			t.Errorf("%s: after the failover %+v, want Seq 3", id, r)
 		}
 	}
+	if took := time.Since(killed); took > 45*time.Second {
+		t.Errorf("the replica was found after %s: nobody looked around", took)
+	}
+	t.Logf("the replica took over, and was found, after %s", time.Since(killed).Round(time.Millisecond))
 	due = retry(t, func() ([]session.ID, error) { return s.Due(ctx, 100) })
 	if len(due) != len(ids) {
 		t.Errorf("%d sessions are due, want %d", len(due), len(ids))

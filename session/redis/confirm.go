@@ -122,9 +122,9 @@ func (w Wait) check(ctx context.Context, node *goredis.Client) (err error) {
 	w.For = time.Millisecond // whether it can is the question, not whether it has
 	_, _, err = w.ask(ctx, conn)
 	switch {
-	case goredis.HasErrorPrefix(err, "ERR unknown command"):
+	case goredis.HasErrorPrefix(err, "unknown command"):
 		return errors.New("redis.wait_disk needs the command WAITAOF, which this server does not know: use Redis 7.2 or newer, or set appendfsync always instead")
-	case goredis.HasErrorPrefix(err, "ERR WAITAOF"):
+	case goredis.HasErrorPrefix(err, "WAITAOF cannot"):
 		return errors.New("redis.wait_disk needs an append-only file: set appendonly yes")
 	case err != nil:
 		return fmt.Errorf("ask whether it can confirm what is written: %w", err)

@@ -52,7 +52,7 @@ func (d Durability) flaws() (n int) {
 		8: !d.AppendOnly,
 		4: d.Fsync != "always" && !d.Wait.Disk,
 		2: d.Eviction != "noeviction",
-		1: d.Failover && (d.Wait.Replicas == 0 || d.Replicas < d.Wait.Replicas),
+		1: d.Failover && d.Wait.Replicas == 0 || d.Replicas < d.Wait.Replicas,
 	} {
 		if flawed {
 			n += weight

@@ -165,6 +165,7 @@ func (s *Store) repeat(ctx context.Context, do func() (any, error)) (any, error)
 			return res, err
 		}
 		s.log.WarnContext(ctx, "redis did not answer, asking again", "err", err)
+		s.relocate(ctx)
 		if err := session.Sleep(ctx, 25*time.Millisecond<<(2*try)); err != nil {
 			return nil, err
 		}
