@@ -43,13 +43,13 @@ func withRecords(cmd *cobra.Command, configPath string, f func(context.Context, 
 	if err != nil {
 		return err
 	}
-	url, remedy := s.Redis.URL.Reveal(), "check redis.url, and that the server runs"
-	if url == "" {
-		url, remedy = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis")), "redis.url is empty, so `ship serve` has to be running"
+	o, remedy := s.Redis.options(slog.New(slog.DiscardHandler)), "check redis.url, and that the server runs"
+	if o.URL == "" {
+		o.URL, remedy = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis")), "redis.url is empty, so `ship serve` has to be running"
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
 	defer cancel()
-	store, err := redis.Open(ctx, redis.Options{URL: url, Logger: slog.New(slog.DiscardHandler)})
+	store, err := redis.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("%w (%s)", err, remedy)
 	}
