@@ -26,6 +26,18 @@ setup: ## Install what is missing, and say what
 build: ## Build bin/ship
 	CGO_ENABLED=0 go build -trimpath -o bin/ship ./cmd/ship
 
+# Both images are built in a folder with the program and nothing else.
+.PHONY: image
+image: build ## Container images: ship, and ship-box for boxes (docs/deploy.md)
+	mkdir -p bin/image && cp bin/ship bin/image/ship
+	docker build -t ship -f deploy/docker/Dockerfile bin/image
+	docker build -t ship-box -f deploy/e2b/e2b.Dockerfile bin/image
+
+.PHONY: template
+template: build ## The template ship at E2B; needs npm and E2B_API_KEY
+	mkdir -p bin/image && cp bin/ship deploy/e2b/e2b.Dockerfile bin/image/
+	npx --yes @e2b/cli@2.19.0 template create ship --path bin/image --cpu-count 2 --memory-mb 4096
+
 .PHONY: generate
 generate: ## Generate code anew
 	go generate ./...
