@@ -44,7 +44,14 @@ generate: ## Generate code anew
 
 .PHONY: bench
 bench: setup ## Benchmarks of the intake, beside a bare handler in the same run
-	go test -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship
+	@set -o pipefail; go test -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship | \
+		awk '/the whole intake reaches/ { sum = $$0; sub(/.*the whole/, "bench: the whole", sum) } { print } END { print sum }'
+
+.PHONY: load
+load: setup ## Many sessions, bursts and kills, at the size that is promised; the last line sums up
+	@set -o pipefail; SHIP_TEST_LOAD=1 go test -count 1 -p 1 -run '^TestLoad' -v -timeout 1h ./cmd/ship | \
+		awk '/ LOAD / { text = $$0; sub(/.* LOAD /, "", text); said[n++] = text } /^ *--- FAIL/ { bad++ } !/"level":"INFO"/ { print } \
+		END { for (i = 0; i < n; i++) print "  " said[i]; print "load: " n " measurements, " (bad ? bad " tests failed" : "all within their bounds") }'
 
 SEEDS ?= 20
 .PHONY: chaos
