@@ -112,6 +112,7 @@ func checkBrokerKey(_ context.Context, p *patient) finding {
 func checkRedis(ctx context.Context, p *patient) finding {
 	o := p.settings.Redis.options(slog.New(slog.DiscardHandler))
 	if o.URL != "" {
+		o.Wait = p.settings.Redis.wait()
 		return askRedis(ctx, o, "", "start it, or correct redis.url")
 	}
 	o.URL = redis.EmbeddedURL(filepath.Join(p.settings.DataDir, "redis"))

@@ -46,9 +46,14 @@ func (s RedisSettings) options(log *slog.Logger) redis.Options {
 	return redis.Options{
 		URL: s.URL.Reveal(), SentinelPassword: s.SentinelPassword.Reveal(),
 		TLS:    redis.TLS{CA: s.CAFile, Cert: s.CertFile, Key: s.KeyFile},
-		Wait:   redis.Wait{Disk: s.WaitDisk, Replicas: s.WaitReplicas},
 		Logger: log,
 	}
+}
+
+// wait is what the deliveries of platforms wait for. What an operator says need
+// not: they see whether it is done.
+func (s RedisSettings) wait() redis.Wait {
+	return redis.Wait{Disk: s.WaitDisk, Replicas: s.WaitReplicas}
 }
 
 // secrets are the texts in there that must not be shown.
@@ -66,6 +71,7 @@ func openRedis(ctx context.Context, s Settings, log *slog.Logger, hook func(stri
 		}
 		o.URL, stop = server.URL(), server.Close
 	}
+	o.Wait = s.Redis.wait()
 	if hook != nil {
 		o.Hook = func(_ context.Context, point string) { hook(point) }
 	}
