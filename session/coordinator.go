@@ -207,7 +207,7 @@ func (c *coordinator) commit(ctx context.Context, k Commit) error {
 		return fmt.Errorf("commit version %d: %w", c.version, err)
 	}
 	c.version++
-	c.tellChange(c.dead)
+	c.tellChange(ctx, c.dead)
 	c.dead = nil
 	c.renewed = began
 	return nil

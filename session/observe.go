@@ -17,7 +17,7 @@ type Observer interface {
 	// context that it returns, and it is told how that went.
 	Performing(ctx context.Context, job Job) (context.Context, func(error))
 	// Committed tells what a commit made true.
-	Committed(Change)
+	Committed(context.Context, Change)
 }
 
 // Hold is what became of a lease.
@@ -127,8 +127,8 @@ func (en *Engine) observer() Observer {
 // unobserved is the Observer of who has none.
 type unobserved struct{}
 
-func (unobserved) Held(Hold)        {}
-func (unobserved) Committed(Change) {}
+func (unobserved) Held(Hold)                         {}
+func (unobserved) Committed(context.Context, Change) {}
 func (unobserved) Performing(ctx context.Context, _ Job) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }
@@ -223,11 +223,11 @@ func (c *coordinator) setBack(e Effect, then Consequence) {
 }
 
 // tellChange hands on what a commit made true.
-func (c *coordinator) tellChange(dead []DeadLetter) {
+func (c *coordinator) tellChange(ctx context.Context, dead []DeadLetter) {
 	change := c.change
 	c.change = Change{}
 	change.Session, change.Epoch, change.Dead = c.lease.ID, c.lease.Epoch, dead
-	c.observer().Committed(change)
+	c.observer().Committed(ctx, change)
 }
 
 // attend is around the performing of an effect: its lines in the log say whose

@@ -45,7 +45,7 @@ func (w *witness) Performing(ctx context.Context, job session.Job) (context.Cont
 	}
 }
 
-func (w *witness) Committed(c session.Change) {
+func (w *witness) Committed(_ context.Context, c session.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.changes = append(w.changes, c)
