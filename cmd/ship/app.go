@@ -59,6 +59,8 @@ type parts struct {
 	log      *slog.Logger
 	// hook is called at every point where a crash would be interesting.
 	hook func(point string)
+	// disturb makes boxes fail; nil: they are left alone.
+	disturb *disturbance
 }
 
 // app is everything that one process runs.
@@ -178,6 +180,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	if err != nil {
 		return err
 	}
+	boxes = p.disturb.before(boxes, p.log)
 	worker, err := newWorker(ctx, p, boxes, a.broker, o.signer)
 	if err != nil {
 		return err
