@@ -164,6 +164,11 @@ func (d *Dispatcher) left(id ID, err error) {
 	d.observer().Held(h)
 }
 
+// Phases are all that a session may be in, in order.
+func Phases() []Phase {
+	return []Phase{PhaseAsking, PhaseQueued, PhasePreparing, PhaseWorking, PhasePublishing, PhaseStopping, PhaseEnded}
+}
+
 // Phases counts the sessions that this process holds, by what people see of
 // them. One that only waits is held by nobody.
 func (d *Dispatcher) Phases() map[Phase]int {

@@ -19,6 +19,7 @@ import (
 
 	"ship/bot"
 	"ship/session"
+	"ship/session/turn"
 )
 
 // TelemetrySettings say where traces go.
@@ -40,6 +41,7 @@ type telemetry struct {
 	store    *storeMetrics
 	platform *platformMetrics
 	sessions *sessionMetrics
+	boxes    *boxMetrics
 	// tracer is nil when nobody wants traces.
 	tracer   trace.Tracer
 	provider *sdktrace.TracerProvider
@@ -52,6 +54,7 @@ func newTelemetry() *telemetry {
 	r.MustRegister(buildInfo())
 	return &telemetry{
 		registry: r, front: bot.NewMetrics(r), store: newStoreMetrics(r), platform: newPlatformMetrics(r), sessions: newSessionMetrics(r),
+		boxes: newBoxMetrics(r),
 	}
 }
 
@@ -124,6 +127,12 @@ func (t *telemetry) observer() session.Observer {
 		return t.sessions
 	}
 	return observers{t.sessions, tracer{t.tracer}}
+}
+
+// employed tells of what works in this process.
+func (t *telemetry) employed(d *session.Dispatcher, w *turn.Worker) {
+	watchPlaces(t.registry, w)
+	t.registry.MustRegister(newHeldSessions(d))
 }
 
 // watch returns a store whose calls are counted, and whose requests carry their
