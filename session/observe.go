@@ -164,6 +164,18 @@ func (d *Dispatcher) left(id ID, err error) {
 	d.observer().Held(h)
 }
 
+// EffectKinds are all that an effect may be.
+func EffectKinds() []EffectKind {
+	return []EffectKind{
+		Admit, Acknowledge, Say, Ask, Begin, Answer, Reply, Report, Forward, Prepare, Run, Publish, Open, MarkReady, Check, Close, Tend, Discard, Sweep,
+	}
+}
+
+// Endings are all that a turn may have.
+func Endings() []Ending {
+	return []Ending{Completed, Stopped, Stuck, TimedOut, Stalled, Spent, Refused, Unreachable, Crashed}
+}
+
 // Phases are all that a session may be in, in order.
 func Phases() []Phase {
 	return []Phase{PhaseAsking, PhaseQueued, PhasePreparing, PhaseWorking, PhasePublishing, PhaseStopping, PhaseEnded}

@@ -28,7 +28,7 @@ type sessionMetrics struct {
 
 func newSessionMetrics(r prometheus.Registerer) *sessionMetrics {
 	f := factory{r}
-	return &sessionMetrics{
+	m := &sessionMetrics{
 		leases:      f.counter("ship_leases_total", "Rights to sessions, by what became of them: claimed, taken over, released, lost, left to a newer release, failed.", "became"),
 		inbox:       f.histogram("ship_inbox_wait_seconds", "From the acceptance of an event to the worker that reads it.", short(), "kind"),
 		firstAnswer: f.histogram("ship_first_answer_seconds", "From the acceptance of a request to the first thing that whoever asked can see.", human(), "platform"),
@@ -40,6 +40,25 @@ func newSessionMetrics(r prometheus.Registerer) *sessionMetrics {
 		turns:       f.counter("ship_turns_total", "Turns that ended, by how.", "ending"),
 		turnSeconds: f.histogram("ship_turn_seconds", "Time that a turn took, with its wait for a box.", turnLength(), "ending"),
 		turnUSD:     f.histogram("ship_turn_usd", "Money that a turn spent on models.", []float64{.01, .03, .1, .3, 1, 2, 5, 10, 30, 100}),
+	}
+	m.begin()
+	return m
+}
+
+// begin makes the series that alerts look at: from nothing to one is no
+// increase for Prometheus, from zero to one is.
+func (m *sessionMetrics) begin() {
+	for _, kind := range session.EffectKinds() {
+		m.dead.WithLabelValues(string(kind))
+	}
+	for _, kind := range []session.Kind{session.Asked, session.Amended, session.Ordered, session.Closed, session.Replayed, session.Garbled, "other"} {
+		m.dead.WithLabelValues(string(kind))
+	}
+	for _, ending := range session.Endings() {
+		m.turns.WithLabelValues(string(ending))
+	}
+	for _, became := range []session.Holding{session.Claimed, session.TakenOver, session.Released, session.Lost, session.Unread, session.Unheld} {
+		m.leases.WithLabelValues(string(became))
 	}
 }
 

@@ -21,12 +21,16 @@ type storeMetrics struct {
 
 func newStoreMetrics(r prometheus.Registerer) *storeMetrics {
 	f := factory{r}
-	return &storeMetrics{
+	m := &storeMetrics{
 		seconds:    f.histogram("ship_store_seconds", "Time that a call to Redis took, with its repetitions.", short(), "op"),
 		errors:     f.counter("ship_store_errors_total", "Calls that Redis did not answer, or refused.", "op"),
 		quotaWaits: f.counter("ship_quota_waits_total", "How often what a platform allows was used up, so that a call had to wait.", "platform"),
 		quotaTime:  f.counter("ship_quota_wait_seconds_total", "How long calls were told to wait for that.", "platform"),
 	}
+	for _, op := range []string{"append", "due", "claim", "renew", "read", "commit", "spend"} {
+		m.errors.WithLabelValues(op) // from nothing to one is no increase for Prometheus
+	}
+	return m
 }
 
 func (m *storeMetrics) took(op string, began time.Time, err error) {
