@@ -34,6 +34,12 @@ generate: ## Generate code anew
 bench: setup ## Benchmarks of the intake, beside a bare handler in the same run
 	go test -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship
 
+SEEDS ?= 20
+.PHONY: chaos
+chaos: setup ## Real turns in boxes that fail; the last line sums up (SEEDS=200)
+	@set -o pipefail; SHIP_TEST_CHAOS_SEEDS=$(SEEDS) go test -count 1 -run '^TestChaos$$' -v -timeout 6h ./cmd/ship | \
+		awk '/: chaos: / { sum = $$0; sub(/.*: chaos: /, "chaos: ", sum) } { print } END { print sum }'
+
 FUZZTIME ?= 20s
 .PHONY: fuzz
 fuzz: ## Fuzz every parser of outside input (FUZZTIME=5m)

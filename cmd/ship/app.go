@@ -191,6 +191,10 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	for _, platform := range p.platforms {
 		performers[platform.Name] = throttle{Performer: platform.Performer, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
 	}
+	redact := turn.Redactor(p.settings.secrets())
+	for name, performer := range performers {
+		performers[name] = discreet{performer, redact}
+	}
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook, Observer: p.told.observer(),
 	}}

@@ -110,9 +110,9 @@ func newChaosRun(t *testing.T, seed int, tally *chaosTally) *chaosRun {
 
 func (c *chaosRun) play(t *testing.T) {
 	c.start()
-	c.ask("turn it COMMIT")
+	c.ask("turn")
 	c.await("the boxes to rest", patience, c.resting)
-	c.ask("oil it COMMIT")
+	c.ask("oil")
 	c.checkBranches(t)
 	c.checkChecks(t)
 	for _, pr := range c.host.PullRequests(rigRepo) {
@@ -123,20 +123,23 @@ func (c *chaosRun) play(t *testing.T) {
 	c.count(t)
 }
 
-// ask says the same in every thread, and waits until it is done. What failed is
-// asked for again, as the answer says that one may.
-func (c *chaosRun) ask(text string) {
+// ask asks for the like in every thread, and waits until it is done. What failed
+// is asked for again, as the answer says that one may.
+func (c *chaosRun) ask(what string) {
 	c.t.Helper()
 	open := slices.Clone(c.issues)
 	c.tally.turns.Add(int64(len(open)))
 	for try := 0; len(open) > 0; try++ {
 		before := c.turns()
 		for _, n := range open {
+			text := "retry"
+			if try == 0 {
+				text = chaosWork(what, n)
+			}
 			c.deliver(c.says(n, "/ship "+text))
 		}
 		c.endedTurns(before+len(open), 2*patience)
 		open = slices.DeleteFunc(open, c.succeeded)
-		text = "retry"
 		c.tally.retries.Add(int64(len(open)))
 		if try == chaosRetries && len(open) > 0 {
 			c.t.Fatalf("%d tries were not enough for %v; the world:\n%s", try, open, c.host.World())
@@ -144,6 +147,10 @@ func (c *chaosRun) ask(text string) {
 	}
 	c.checkCommits()
 }
+
+// chaosWork is another work for each issue: of the same, done within the same
+// second, git would make the same commit.
+func chaosWork(what string, issue int) string { return fmt.Sprintf("%s widget %d COMMIT", what, issue) }
 
 // succeeded: the thread's status says so. If it does not, it names the remedy.
 func (c *chaosRun) succeeded(issue int) bool {
@@ -155,8 +162,20 @@ func (c *chaosRun) succeeded(issue int) bool {
 	if !strings.Contains(text, "/ship retry") {
 		c.t.Errorf("#%d failed, and nobody is told what to do:\n%s", issue, text)
 	}
-	c.t.Logf("seed %d, #%d: %s", c.seed, issue, text)
+	c.t.Logf("seed %d, #%d: %s\n%s", c.seed, issue, text, c.troubles(issue))
 	return false
+}
+
+// troubles are what ship said of one session and its box, in one line each.
+func (c *chaosRun) troubles(issue int) string {
+	var lines []string
+	for line := range strings.Lines(c.log.String()) {
+		var said struct{ Session, Box, Msg, Kind, Fault, Reason, Err string }
+		if json.Unmarshal([]byte(line), &said) == nil && strings.HasSuffix(said.Session, fmt.Sprintf(".%d", issue)) {
+			lines = append(lines, strings.Join([]string{said.Msg, said.Box, said.Kind, said.Fault, said.Reason, said.Err}, " "))
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // resting: every box is paused, or gone.
@@ -180,15 +199,17 @@ func (c *chaosRun) checkBranches(t *testing.T) {
 	if len(prs) != len(c.issues) {
 		t.Errorf("%d pull requests for %d issues", len(prs), len(c.issues))
 	}
+	work := ""
 	for _, pr := range prs {
-		work, _ := c.host.File(rigRepo, pr.Head, "WORK.md")
-		for _, want := range []string{"turn it COMMIT", "oil it COMMIT"} {
-			if !strings.Contains(work, want) {
-				t.Errorf("seed %d: %s lacks %q:\n%s", c.seed, pr.Head, want, work)
-			}
-		}
+		text, _ := c.host.File(rigRepo, pr.Head, "WORK.md")
+		work += text + "\n"
 	}
 	for _, n := range c.issues {
+		for _, what := range []string{"turn", "oil"} {
+			if want := chaosWork(what, n); !strings.Contains(work, want+"\n") {
+				t.Errorf("seed %d: %q is on no branch:\n%s", c.seed, want, work)
+			}
+		}
 		if got := c.said(n, "<!-- ship:session="); got != 1 {
 			t.Errorf("seed %d: #%d has %d status comments", c.seed, n, got)
 		}

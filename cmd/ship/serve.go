@@ -41,7 +41,7 @@ data_dir and stopped with ship.`,
 			if r != roleAll && r != roleIntake && r != roleWorker {
 				return fmt.Errorf("--role is intake, worker or all, not %q", roleName)
 			}
-			log := slog.New(session.LogHandler(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)))
+			log := slog.New(session.LogHandler(slog.NewJSONHandler(cmd.ErrOrStderr(), discreetly(s.secrets()))))
 			return serve(cmd.Context(), s, duty{r, chaosSeed}, log)
 		},
 	}
