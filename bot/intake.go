@@ -12,6 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
 	"ship/session"
 )
 
@@ -46,6 +50,8 @@ type intake struct {
 	receiver Receiver
 	inbox    session.Inbox
 	meter    meter
+	tracer   trace.Tracer
+	platform string
 	log      *slog.Logger
 	body     time.Duration
 	append   time.Duration
@@ -54,7 +60,7 @@ type intake struct {
 
 func newIntake(c Config, platform string, m meter) *intake {
 	return &intake{
-		receiver: c.Receivers[platform], inbox: c.Inbox, meter: m,
+		receiver: c.Receivers[platform], inbox: c.Inbox, meter: m, tracer: c.Tracer, platform: platform,
 		log: c.Logger.With("platform", platform), body: c.Body, append: c.Append,
 		buffers: &sync.Pool{New: func() any { return new(bytes.Buffer) }},
 	}
@@ -106,6 +112,7 @@ func (in *intake) take(w http.ResponseWriter, r *http.Request) (res result) {
 			res = result{status: http.StatusInternalServerError, say: "internal error", outcome: outcomeBroken}
 		}
 	}()
+	began := time.Now()
 	if r.Method != http.MethodPost {
 		return result{status: http.StatusMethodNotAllowed, say: "use POST", outcome: outcomeMethod}
 	}
@@ -123,7 +130,29 @@ func (in *intake) take(w http.ResponseWriter, r *http.Request) (res result) {
 	if err != nil {
 		return refused(got, err)
 	}
+	ctx, ended := in.trace(ctx, got, began)
+	defer func() { ended(res) }()
 	return in.keep(ctx, got)
+}
+
+// trace is around the keeping of a webhook that is for a session. Others are
+// too many to be of interest, and have nothing that follows.
+func (in *intake) trace(ctx context.Context, got Received, began time.Time) (context.Context, func(result)) {
+	if len(got.Deliveries) == 0 {
+		return ctx, func(result) {}
+	}
+	ctx = session.WithLog(ctx, "delivery", got.Delivery)
+	ctx, span := in.tracer.Start(ctx, "webhook", trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindServer),
+		trace.WithAttributes(
+			attribute.String("ship.platform", in.platform), attribute.String("ship.event", knownEvent(got.Event)),
+			attribute.String("ship.delivery", got.Delivery)))
+	return ctx, func(res result) {
+		span.SetAttributes(attribute.String("ship.outcome", res.outcome), attribute.Int("http.response.status_code", res.status))
+		if res.err != nil {
+			span.SetStatus(codes.Error, res.outcome)
+		}
+		span.End()
+	}
 }
 
 // release keeps a buffer for the next request. Nobody may hold on to a body:

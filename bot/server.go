@@ -13,6 +13,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"ship/session"
 )
 
@@ -30,7 +33,9 @@ type Config struct {
 	// Metrics count what comes in, and are served at /metrics with all that is in
 	// their registry; nil: some of the Server's own.
 	Metrics *Metrics
-	Logger  *slog.Logger
+	// Tracer has a span for every webhook that is for a session; nil: none.
+	Tracer trace.Tracer
+	Logger *slog.Logger
 	Timeouts
 }
 
@@ -82,6 +87,9 @@ func NewServer(c Config) *Server {
 	}
 	if c.Metrics == nil {
 		c.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
+	if c.Tracer == nil {
+		c.Tracer = noop.NewTracerProvider().Tracer("")
 	}
 	s := &Server{cfg: c}
 	s.handler = s.routes()

@@ -32,6 +32,8 @@ type Engine struct {
 	Performers map[string]Performer
 	Policy     Policy
 	Log        *slog.Logger
+	// Observer is told what happens; nil: nobody is.
+	Observer Observer
 	// Hook is called with the name of each point where a crash would be
 	// interesting. Nil outside of tests.
 	Hook func(point string)
@@ -53,8 +55,10 @@ type coordinator struct {
 	cursor  int64
 	state   State
 	dead    []DeadLetter
-	dirty   bool
-	urgent  bool
+	// change is what the observer hears of with the next commit.
+	change Change
+	dirty  bool
+	urgent bool
 	// renewed is when the last successful renewal or commit was begun.
 	renewed time.Time
 	saved   time.Time
@@ -74,7 +78,7 @@ func newCoordinator(en *Engine, c Claim, began time.Time) (*coordinator, error) 
 	co := &coordinator{
 		Engine: en, lease: c.Lease, version: c.Version, cursor: c.Cursor, state: state,
 		renewed: began, results: make(chan result), mail: make(chan struct{}, 1),
-		log: en.Log.With("session", string(c.Lease.ID), "epoch", c.Lease.Epoch),
+		log: en.Log.With("session", string(c.Lease.ID), "generation", c.Lease.Epoch),
 	}
 	if !c.Now.IsZero() {
 		co.skew = time.Until(c.Now)
@@ -143,6 +147,7 @@ func (c *coordinator) read(events []Event) {
 			continue
 		}
 		at := e.At
+		e = trailed(e)
 		e.At = c.now()
 		if why := unfit(c.state, e); why != "" {
 			c.bury(letterOf(e, why))
@@ -150,6 +155,7 @@ func (c *coordinator) read(events []Event) {
 		}
 		c.fold(e)
 		c.cursor = e.Seq
+		c.hears(e, at)
 		c.log.Info("event", "kind", string(e.Kind), "delivery", e.Delivery, "seq", e.Seq, "waited", e.At.Sub(at).String())
 	}
 }
@@ -159,12 +165,15 @@ func (c *coordinator) fold(e Event) {
 	if e.At.IsZero() {
 		e.At = c.now()
 	}
+	before, cause := c.state, c.state.trailOf(e)
 	c.state = Step(c.state, e, c.Policy)
+	c.state.lay(cause)
 	for i := range c.state.Pending {
 		if p := &c.state.Pending[i]; p.Epoch == 0 {
-			p.Epoch = c.lease.Epoch
+			p.Epoch, p.Trail = c.lease.Epoch, c.state.trailFor(*p, cause)
 		}
 	}
+	c.note(before, e, cause)
 	c.dirty = true
 	c.urgent = c.urgent || e.Kind != Moved
 	c.jobs.heed(c.state)
@@ -198,6 +207,7 @@ func (c *coordinator) commit(ctx context.Context, k Commit) error {
 		return fmt.Errorf("commit version %d: %w", c.version, err)
 	}
 	c.version++
+	c.tellChange(ctx, c.dead)
 	c.dead = nil
 	c.renewed = began
 	return nil

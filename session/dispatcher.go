@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
@@ -162,17 +161,7 @@ func (d *Dispatcher) start(ctx context.Context, id ID) {
 	}
 	d.wg.Go(func() {
 		defer d.forget(id)
-		err := d.coordinate(ctx, id)
-		switch {
-		case err == nil, errors.Is(err, ErrNotDue):
-		case errors.Is(err, ErrTooNew):
-			d.postpone(id)
-			d.Log.Warn("a session is left to a newer release", "session", string(id))
-		case errors.Is(err, ErrLeaseLost):
-			d.Log.Warn("lease lost, another worker goes on", "session", string(id))
-		default:
-			d.Log.Error("session left", "session", string(id), "err", err)
-		}
+		d.left(id, d.coordinate(ctx, id))
 	})
 }
 
@@ -182,6 +171,8 @@ func (d *Dispatcher) coordinate(ctx context.Context, id ID) error {
 	if err != nil {
 		return fmt.Errorf("claim: %w", err)
 	}
+	d.claimed(claim)
+	ctx = WithLog(ctx, "session", string(id), "generation", claim.Lease.Epoch)
 	// The first lease is short, so it counts as begun earlier: the fence falls
 	// well before its end, and the first renewal comes at once.
 	c, err := newCoordinator(d.Engine, claim, began.Add(firstLease*2/3-fenceAfter))

@@ -94,6 +94,7 @@ type Effect struct {
 	// Check: what is wanted. Sweep: whose check run a frozen owner may have
 	// written to, although the head is another by now.
 	Check *CheckState `json:"ck,omitempty"`
+	Trail Trail       `json:"tr,omitzero"`
 }
 
 // CheckState is what the check run of one commit should say.

@@ -29,7 +29,7 @@ func (c *coordinator) poisoned(claim Claim) {
 func (c *coordinator) bury(d DeadLetter) {
 	d.Session, d.At = c.lease.ID, c.now()
 	c.dead = append(c.dead, d)
-	c.log.Error("put aside as a dead letter", "cause", d.Cause)
+	c.log.With(d.logAttrs()...).Error("put aside as a dead letter", "cause", d.Cause)
 }
 
 // failure says what a person and the operator should know of an error.
@@ -51,14 +51,21 @@ func failure(e Effect, err error) Failed {
 func (c *coordinator) fail(e Effect, f Failed) {
 	turn := c.state.Turn // as it is before it settles
 	c.fold(Event{Kind: Broke, Failed: &f})
-	log := c.log.With("effect", e.ID, "kind", string(e.Kind), "attempt", e.Attempts+1, "err", f.Err)
+	log := c.log.With(effectAttrs(e)...).With("attempt", e.Attempts+1, "err", f.Err)
 	if c.jobs.has(e.ID) {
+		c.setBack(e, TryAgain)
 		log.Warn("effect failed, trying again")
 		return
 	}
 	if f.Lost && pendingKind(c.state.Pending, Prepare) {
+		c.setBack(e, BoxLost)
 		log.Warn("box lost, another is made")
 		return
+	}
+	if f.Stop {
+		c.setBack(e, Cancelled)
+	} else {
+		c.setBack(e, GivenUp)
 	}
 	log.Error("effect given up")
 	if !f.Stop {

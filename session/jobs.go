@@ -83,6 +83,8 @@ func (j *jobs) start(ctx context.Context, e Effect) {
 // perform does one effect. A panic in a performer is that effect's failure,
 // not the process's end.
 func (j *jobs) perform(ctx context.Context, work Job) (p Performed, err error) {
+	ctx, ended := j.co.attend(ctx, work)
+	defer func() { ended(err) }()
 	defer func() {
 		if r := recover(); r != nil {
 			err = &Problem{Err: fmt.Errorf("panic: %v", r), Say: "Something failed on my side in a way that I did not expect. `/ship retry` tries again."}

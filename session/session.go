@@ -99,6 +99,7 @@ type Request struct {
 	Branch string    `json:"ob,omitempty"`
 	Model  string    `json:"om,omitempty"`
 	At     time.Time `json:"at,omitzero"`
+	Trail  Trail     `json:"tr,omitzero"`
 }
 
 // Repo is the repository that a session works on.

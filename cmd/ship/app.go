@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"ship/bot"
@@ -53,10 +52,10 @@ type parts struct {
 	ready     func(context.Context) error
 	platforms []integrations.Platform
 	// vault keeps what boxes elsewhere are reached with; local ones need none.
-	vault    e2b.Vault
-	registry *prometheus.Registry
-	front    *bot.Metrics
-	log      *slog.Logger
+	vault e2b.Vault
+	// told is what the process tells of itself.
+	told *telemetry
+	log  *slog.Logger
 	// hook is called at every point where a crash would be interesting.
 	hook func(point string)
 	// disturb makes boxes fail; nil: they are left alone.
@@ -79,7 +78,7 @@ type app struct {
 
 // wire puts an app together. It listens nowhere yet.
 func wire(ctx context.Context, p parts, r role) (*app, error) {
-	b, signer, err := newBroker(p, newMetrics(p.registry))
+	b, signer, err := newBroker(p, newMetrics(p.told.registry))
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +87,7 @@ func wire(ctx context.Context, p parts, r role) (*app, error) {
 		foreign: p.settings.Sandbox.Provider == "docker",
 	}
 	front := bot.Config{
-		Inbox: p.store, Receivers: map[string]bot.Receiver{}, Ready: p.ready, Metrics: p.front, Logger: p.log,
+		Inbox: p.store, Receivers: map[string]bot.Receiver{}, Ready: p.ready, Metrics: p.told.front, Tracer: p.told.tracer, Logger: p.log,
 		Mounts: map[string]http.Handler{"/broker/": b},
 	}
 	if r != roleIntake {
@@ -180,7 +179,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	if err != nil {
 		return err
 	}
-	boxes = p.disturb.before(boxes, p.log)
+	boxes = watchedBoxes{p.disturb.before(boxes, p.log), p.told.boxes}
 	worker, err := newWorker(ctx, p, boxes, a.broker, o.signer)
 	if err != nil {
 		return err
@@ -197,8 +196,9 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 		performers[name] = discreet{performer, redact}
 	}
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
-		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook,
+		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook, Observer: p.told.observer(),
 	}}
+	p.told.employed(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
 	})

@@ -14,11 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"ship/bot"
 	"ship/config"
 	"ship/integrations"
 	"ship/integrations/github"
@@ -225,17 +223,16 @@ func (s *stage) play(ctx context.Context) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	vault := &memory.Vault{}
-	registry := prometheus.NewRegistry()
-	front := bot.NewMetrics(registry)
+	told := newTelemetry()
 	platforms, err := integrations.Open(s.settings.Settings, integrations.Deps{
-		Inbox: store, Archive: store, Heard: front.Heard, Log: log, People: s.settings.Access.PeopleSettings,
+		Inbox: store, Archive: store, Heard: told.front.Heard, Log: log, People: s.settings.Access.PeopleSettings,
 		Shared: integrations.Shared{Vault: vault, Locker: vault, Quota: &memory.Quota{}},
 	})
 	if err != nil {
 		return err
 	}
 	a, err := wire(ctx, parts{
-		settings: s.settings, store: store, platforms: platforms, registry: registry, front: front, log: log,
+		settings: s.settings, store: store, platforms: platforms, told: told, log: log,
 		ready: func(context.Context) error { return nil },
 	}, roleAll)
 	if err != nil {

@@ -96,6 +96,8 @@ var homes = map[string][]string{
 	"github.com/redis/go-redis":         {"session/redis"},
 	"github.com/moby/moby":              {"sandbox/docker"},
 	"github.com/containerd":             {"sandbox/docker"},
+	"github.com/prometheus":             {"cmd/ship", "bot"},
+	"go.opentelemetry.io":               {"cmd/ship", "bot"},
 }
 
 func foreign(dir, imported string) string {

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
-	"ship/bot"
 	"ship/integrations"
+	"ship/session"
 )
 
 func serveCommand() *cobra.Command {
@@ -40,7 +40,7 @@ data_dir and stopped with ship.`,
 			if r != roleAll && r != roleIntake && r != roleWorker {
 				return fmt.Errorf("--role is intake, worker or all, not %q", roleName)
 			}
-			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), discreetly(s.secrets())))
+			log := slog.New(session.LogHandler(slog.NewJSONHandler(cmd.ErrOrStderr(), discreetly(s.secrets()))))
 			return serve(cmd.Context(), s, duty{r, chaosSeed}, log)
 		},
 	}
@@ -59,8 +59,12 @@ type duty struct {
 }
 
 func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error) {
-	registry := prometheus.NewRegistry()
-	disturb, err := newDisturbance(d.chaos, s.Sandbox, registry)
+	told, err := openTelemetry(ctx, s.Telemetry, d.role, log)
+	if err != nil {
+		return err
+	}
+	defer told.close(ctx, log)
+	disturb, err := newDisturbance(d.chaos, s.Sandbox, told.registry)
 	if err != nil {
 		return err
 	}
@@ -81,11 +85,11 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	front := bot.NewMetrics(registry)
+	kept := told.watch(store)
 	platforms, err := integrations.Open(s.Settings, integrations.Deps{
 		PublicURL: s.PublicURL, Permission: s.Access.Permission, People: s.Access.PeopleSettings,
-		Inbox: store, Archive: store, Heard: front.Heard, Log: log,
-		Shared: integrations.Shared{Vault: store.Vault(), Locker: store.Vault(), Quota: store.Quota()},
+		Inbox: kept, Archive: kept, Heard: told.front.Heard, Log: log, Transport: told.transport(http.DefaultTransport),
+		Shared: integrations.Shared{Vault: store.Vault(), Locker: store.Vault(), Quota: watchedQuota{store.Quota(), told.store}},
 	})
 	if errors.Is(err, integrations.ErrNone) {
 		return errors.New("no platform is set up: fill in the section github of ship.yaml (docs/github.md), or try `ship demo`")
@@ -94,7 +98,7 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 		return err
 	}
 	a, err := wire(ctx, parts{
-		settings: s, store: store, vault: store.Vault(), ready: store.Ping, platforms: platforms, registry: registry, front: front, log: log, hook: hook,
+		settings: s, store: kept, vault: store.Vault(), ready: store.Ping, platforms: platforms, told: told, log: log, hook: hook,
 		disturb: disturb,
 	}, d.role)
 	if err != nil {

@@ -32,6 +32,7 @@ type Settings struct {
 	Models                map[string]ModelProvider `yaml:"models"`
 	Limits                LimitSettings            `yaml:"limits"`
 	Access                AccessSettings           `yaml:"access"`
+	Telemetry             TelemetrySettings        `yaml:"telemetry"`
 }
 
 // SandboxSettings say where the agent works.

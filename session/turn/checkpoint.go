@@ -76,7 +76,7 @@ func (s *saver) try(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
 	defer cancel()
 	if err := s.save(ctx); err != nil && ctx.Err() == nil {
-		s.worker.Log.Warn("save the work so far", "session", string(s.job.State.ID), "err", err)
+		s.worker.Log.WarnContext(ctx, "save the work so far", "session", string(s.job.State.ID), "err", err)
 	}
 }
 
@@ -127,7 +127,7 @@ func (s *saver) drop(ctx context.Context) {
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		s.worker.Log.Warn("remove the checkpoint", "session", string(s.job.State.ID), "err", err)
+		s.worker.Log.WarnContext(ctx, "remove the checkpoint", "session", string(s.job.State.ID), "err", err)
 	}
 }
 

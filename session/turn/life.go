@@ -52,7 +52,7 @@ func (w *Worker) enter(ctx context.Context, job session.Job) (sandbox.Box, lifec
 		case lifecycle.Make:
 			life, err = w.create(ctx, job)
 		case lifecycle.Rebuild:
-			w.Log.Info("a box is replaced", "session", string(job.State.ID), "box", life.ID, "reason", e.Reason)
+			w.Log.InfoContext(ctx, "a box is replaced", "session", string(job.State.ID), "box", life.ID, "reason", e.Reason)
 			err, life = w.Boxes.Destroy(ctx, life.ID), lifecycle.Box{}
 		case lifecycle.Wait:
 			err = &session.Problem{
@@ -130,7 +130,7 @@ func (w *Worker) behind(ctx context.Context, box sandbox.Box, life lifecycle.Box
 	if err != nil || life.Woken(marker) != lifecycle.Behind {
 		return false, err
 	}
-	w.Log.Warn("a box woke without its last files", "session", life.Session, "box", life.ID, "marker", marker, "want", life.Marker)
+	w.Log.WarnContext(ctx, "a box woke without its last files", "session", life.Session, "box", life.ID, "marker", marker, "want", life.Marker)
 	return true, nil
 }
 
@@ -147,7 +147,7 @@ func readMarker(ctx context.Context, box sandbox.Box) (int64, error) {
 // replaced when it wakes.
 func (w *Worker) mark(ctx context.Context, box sandbox.Box, life lifecycle.Box) {
 	if err := box.Write(ctx, markerPath, []byte(strconv.FormatInt(life.Marker+1, 10)+"\n"), 0o644); err != nil {
-		w.Log.Warn("mark the box", "box", life.ID, "err", err)
+		w.Log.WarnContext(ctx, "mark the box", "box", life.ID, "err", err)
 	}
 }
 
@@ -170,7 +170,7 @@ func (w *Worker) keepAlive(ctx context.Context, job session.Job, life lifecycle.
 		defer tick.Stop()
 		for {
 			if err := b.once(ctx); err != nil && ctx.Err() == nil {
-				w.Log.Warn("look after the box", "box", life.ID, "err", err)
+				w.Log.WarnContext(ctx, "look after the box", "box", life.ID, "err", err)
 			}
 			select {
 			case <-ctx.Done():
@@ -233,6 +233,6 @@ func (w *Worker) lay(ctx context.Context, job session.Job, life lifecycle.Box) {
 		err = b.once(ctx)
 	}
 	if err != nil {
-		w.Log.Warn("keep the box for a while", "box", life.ID, "err", err)
+		w.Log.WarnContext(ctx, "keep the box for a while", "box", life.ID, "err", err)
 	}
 }

@@ -28,7 +28,7 @@ func (w *Worker) Reap(ctx context.Context, state States) error {
 	defer tick.Stop()
 	for {
 		if err := w.reapOnce(ctx, state); err != nil && ctx.Err() == nil {
-			w.Log.Warn("look for stray boxes", "err", err)
+			w.Log.WarnContext(ctx, "look for stray boxes", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -50,7 +50,7 @@ func (w *Worker) reapOnce(ctx context.Context, state States) error {
 		if f.Verdict != lifecycle.End || unknown[f.Session] {
 			continue
 		}
-		w.Log.Info("destroying a stray box", "box", f.ID, "session", f.Session, "reason", f.Reason)
+		w.Log.InfoContext(ctx, "destroying a stray box", "box", f.ID, "session", f.Session, "reason", f.Reason)
 		if err := w.Boxes.Destroy(ctx, f.ID); err != nil {
 			errs = append(errs, fmt.Errorf("destroy box %s: %w", f.ID, err))
 		}

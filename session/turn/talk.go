@@ -127,7 +127,7 @@ func (t *talk) steerOnce(ctx context.Context) {
 	}
 	if err := t.agent.Prompt(ctx, conversation, t.prompt(next)); err != nil {
 		if ctx.Err() == nil {
-			t.worker.Log.Warn("steer the agent", "session", string(t.job.State.ID), "err", err)
+			t.worker.Log.WarnContext(ctx, "steer the agent", "session", string(t.job.State.ID), "err", err)
 		}
 		return
 	}
@@ -185,7 +185,7 @@ func (t *talk) transcribe(ctx context.Context, lines []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if err := t.worker.Transcript.Write(ctx, t.job.State.ID, lines); err != nil && ctx.Err() == nil {
-		t.worker.Log.Warn("write the transcript", "session", string(t.job.State.ID), "err", err)
+		t.worker.Log.WarnContext(ctx, "write the transcript", "session", string(t.job.State.ID), "err", err)
 	}
 }
 

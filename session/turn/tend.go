@@ -108,7 +108,7 @@ func (k *keeper) pause(ctx context.Context) (more bool, err error) {
 		k.unpausable = true
 		return true, k.note(lifecycle.PauseFailed)
 	}
-	k.worker.Log.Warn("pause the box", "box", k.life.ID, "try", k.life.Tries, "err", err)
+	k.worker.Log.WarnContext(ctx, "pause the box", "box", k.life.ID, "try", k.life.Tries, "err", err)
 	return false, k.note(lifecycle.PauseFailed)
 }
 
@@ -118,7 +118,7 @@ func (k *keeper) destroy(ctx context.Context) error {
 		return err
 	}
 	if err := k.worker.Boxes.Destroy(ctx, k.life.ID); err != nil {
-		k.worker.Log.Warn("destroy the box", "box", k.life.ID, "try", k.life.Tries, "err", err)
+		k.worker.Log.WarnContext(ctx, "destroy the box", "box", k.life.ID, "try", k.life.Tries, "err", err)
 		return k.note(lifecycle.DestroyFailed)
 	}
 	return k.note(lifecycle.DestroyDone)

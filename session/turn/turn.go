@@ -281,7 +281,7 @@ func (w *Worker) mention(ctx context.Context, r *repository, out *session.Outcom
 	defer done()
 	left, err := r.changes(ctx)
 	if err != nil {
-		w.Log.Warn("look for what will not be pushed", "err", err)
+		w.Log.WarnContext(ctx, "look for what will not be pushed", "err", err)
 		return
 	}
 	out.Answer = strings.TrimSpace(out.Answer + "\n\n" + left.notPushed())

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ship/sandbox"
+	"ship/session"
+	"ship/session/turn"
+)
+
+// boxMetrics count what is asked of the provider of boxes.
+type boxMetrics struct {
+	boxes   *prometheus.GaugeVec
+	calls   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+}
+
+func newBoxMetrics(r prometheus.Registerer) *boxMetrics {
+	f := factory{r}
+	return &boxMetrics{
+		boxes:   f.gauge("ship_boxes", "Boxes that the provider has, by state, when it was last asked for all of them (every five minutes).", "state"),
+		calls:   f.counter("ship_box_calls_total", "Calls to the provider of boxes, by result: done, gone, busy, quota, refused, failed.", "op", "result"),
+		seconds: f.histogram("ship_box_call_seconds", "Time that a call to the provider of boxes took.", long(), "op"),
+	}
+}
+
+func (m *boxMetrics) took(op string, began time.Time, err error) {
+	m.calls.WithLabelValues(op, boxResult(err)).Inc()
+	m.seconds.WithLabelValues(op).Observe(time.Since(began).Seconds())
+}
+
+func boxResult(err error) string {
+	switch {
+	case err == nil:
+		return resultDone
+	case errors.Is(err, sandbox.ErrGone):
+		return "gone"
+	case errors.Is(err, sandbox.ErrBusy):
+		return "busy"
+	case errors.Is(err, sandbox.ErrQuota):
+		return "quota"
+	case errors.Is(err, sandbox.ErrAuth):
+		return "refused"
+	}
+	return resultFailed
+}
+
+// watchedBoxes counts what becomes of boxes.
+type watchedBoxes struct {
+	boxes
+	m *boxMetrics
+}
+
+// Create implements sandbox.Provider.
+func (w watchedBoxes) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info, error) {
+	began := time.Now()
+	info, err := w.boxes.Create(ctx, spec)
+	w.m.took("create", began, err)
+	return info, err
+}
+
+// Attach implements sandbox.Provider.
+func (w watchedBoxes) Attach(ctx context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
+	began := time.Now()
+	box, err := w.boxes.Attach(ctx, id, ttl)
+	w.m.took("attach", began, err)
+	return box, err
+}
+
+// List implements sandbox.Provider.
+func (w watchedBoxes) List(ctx context.Context, labels map[string]string) ([]sandbox.Info, error) {
+	began := time.Now()
+	all, err := w.boxes.List(ctx, labels)
+	w.m.took("list", began, err)
+	if err == nil && len(labels) == 0 {
+		w.m.count(all)
+	}
+	return all, err
+}
+
+func (m *boxMetrics) count(all []sandbox.Info) {
+	n := map[sandbox.State]int{}
+	for _, b := range all {
+		n[b.State]++
+	}
+	for _, state := range []sandbox.State{sandbox.Running, sandbox.Paused} {
+		m.boxes.WithLabelValues(string(state)).Set(float64(n[state]))
+	}
+}
+
+// Extend implements sandbox.Provider.
+func (w watchedBoxes) Extend(ctx context.Context, id string, until time.Time) error {
+	began := time.Now()
+	err := w.boxes.Extend(ctx, id, until)
+	w.m.took("extend", began, err)
+	return err
+}
+
+// Pause implements sandbox.Provider.
+func (w watchedBoxes) Pause(ctx context.Context, id string) error {
+	began := time.Now()
+	err := w.boxes.Pause(ctx, id)
+	w.m.took("pause", began, err)
+	return err
+}
+
+// Destroy implements sandbox.Provider.
+func (w watchedBoxes) Destroy(ctx context.Context, id string) error {
+	began := time.Now()
+	err := w.boxes.Destroy(ctx, id)
+	w.m.took("destroy", began, err)
+	return err
+}
+
+// watchPlaces registers how many boxes are at work, and how many are waited for.
+func watchPlaces(r prometheus.Registerer, w *turn.Worker) {
+	f := factory{r}
+	f.now("ship_box_places", "Boxes that may be at work in this process at the same time.", func() float64 { return float64(w.Slots) })
+	f.now("ship_box_places_taken", "Boxes that are at work in this process.", func() float64 { taken, _ := w.Places(); return float64(taken) })
+	f.now("ship_box_queue", "Turns that wait for a place for a box in this process.", func() float64 { _, waiting := w.Places(); return float64(waiting) })
+}
+
+// heldSessions is a prometheus.Collector of the sessions that this process holds.
+type heldSessions struct {
+	dispatcher *session.Dispatcher
+	desc       *prometheus.Desc
+}
+
+func newHeldSessions(d *session.Dispatcher) heldSessions {
+	return heldSessions{d, prometheus.NewDesc("ship_sessions_held",
+		"Sessions that this process is at, by what people see of them. One that only waits for somebody is held by nobody.", []string{"phase"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (h heldSessions) Describe(out chan<- *prometheus.Desc) { out <- h.desc }
+
+// Collect implements prometheus.Collector. A phase that no session is in is
+// there all the same, so that a graph shows the zero.
+func (h heldSessions) Collect(out chan<- prometheus.Metric) {
+	held := h.dispatcher.Phases()
+	for _, phase := range session.Phases() {
+		out <- prometheus.MustNewConstMetric(h.desc, prometheus.GaugeValue, float64(held[phase]), string(phase))
+	}
+}

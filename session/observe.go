@@ -1,0 +1,303 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// Observer is told what happens to sessions, for metrics and traces. It is
+// called from many goroutines, must not block, and nothing depends on it. After
+// a crash it may be told of something a second time, by another process.
+type Observer interface {
+	// Held tells what became of the right to a session.
+	Held(Hold)
+	// Performing is told that an effect begins. The effect is performed with the
+	// context that it returns, and it is told how that went.
+	Performing(ctx context.Context, job Job) (context.Context, func(error))
+	// Committed tells what a commit made true.
+	Committed(context.Context, Change)
+}
+
+// Hold is what became of a lease.
+type Hold struct {
+	Session ID
+	Epoch   int64
+	Became  Holding
+}
+
+// Holding names what may become of a lease.
+type Holding string
+
+// What may become of a lease. The first two begin one.
+const (
+	Claimed Holding = "claimed"
+	// TakenOver: the owner before did not release it.
+	TakenOver Holding = "taken over"
+	Released  Holding = "released"
+	// Lost: another owner has it, or may have.
+	Lost Holding = "lost"
+	// Unread: a newer release wrote the session.
+	Unread Holding = "left to a newer release"
+	// Unheld: it could not be claimed, read or released.
+	Unheld Holding = "failed"
+)
+
+// Change is what happened since the commit before. Its zero value says nothing.
+type Change struct {
+	Session  ID
+	Epoch    int64
+	Heard    []Heard
+	Answered []Answered
+	Setbacks []Setback
+	Ended    []TurnEnd
+	// Dead are the letters that this commit put aside.
+	Dead []DeadLetter
+	// Taken is set when the session was taken over from an owner that did not
+	// release it.
+	Taken *Takeover
+}
+
+// Heard is an event that was read from the inbox.
+type Heard struct {
+	Kind  Kind
+	Trail Trail
+	// At is when it was accepted, and Read when it was folded, both by the
+	// store's clock.
+	At, Read time.Time
+}
+
+// Answered is the first answer to a request that whoever asked can see.
+type Answered struct {
+	Platform string
+	Kind     EffectKind
+	Trail    Trail
+	// After is how long they waited since their request was accepted.
+	After time.Duration
+}
+
+// Setback is a failure of an effect, and what follows.
+type Setback struct {
+	Kind EffectKind
+	By   string
+	Then Consequence
+}
+
+// Consequence of a failure.
+type Consequence string
+
+// What may follow a failure.
+const (
+	TryAgain Consequence = "again"
+	// BoxLost: another box is made.
+	BoxLost Consequence = "box lost"
+	GivenUp Consequence = "given up"
+	// Cancelled: somebody said stop.
+	Cancelled Consequence = "stopped"
+)
+
+// TurnEnd is how a turn came to its end.
+type TurnEnd struct {
+	Turn    int
+	Trail   Trail
+	Ending  Ending
+	Usage   Usage
+	Started time.Time
+	At      time.Time
+	// Changed: it brought commits.
+	Changed bool
+}
+
+// Takeover of a session.
+type Takeover struct {
+	// Trail of the turn that was under way; zero: none was.
+	Trail Trail
+	At    time.Time
+}
+
+// observer that is always there.
+func (en *Engine) observer() Observer {
+	if en.Observer == nil {
+		return unobserved{}
+	}
+	return en.Observer
+}
+
+// unobserved is the Observer of who has none.
+type unobserved struct{}
+
+func (unobserved) Held(Hold)                         {}
+func (unobserved) Committed(context.Context, Change) {}
+func (unobserved) Performing(ctx context.Context, _ Job) (context.Context, func(error)) {
+	return ctx, func(error) {}
+}
+
+// claimed tells of a claim.
+func (d *Dispatcher) claimed(c Claim) {
+	h := Hold{Session: c.Lease.ID, Epoch: c.Lease.Epoch, Became: Claimed}
+	if c.Stolen {
+		h.Became = TakenOver
+	}
+	d.observer().Held(h)
+}
+
+// left tells how a session was left, in the log and to the observer.
+func (d *Dispatcher) left(id ID, err error) {
+	log := d.Log.With("session", string(id))
+	h := Hold{Session: id, Became: Released}
+	switch {
+	case errors.Is(err, ErrNotDue):
+		return
+	case err == nil:
+	case errors.Is(err, ErrTooNew):
+		d.postpone(id)
+		log.Warn("a session is left to a newer release")
+		h.Became = Unread
+	case errors.Is(err, ErrLeaseLost):
+		log.Warn("lease lost, another worker goes on")
+		h.Became = Lost
+	default:
+		log.Error("session left", "err", err)
+		h.Became = Unheld
+	}
+	d.observer().Held(h)
+}
+
+// EffectKinds are all that an effect may be.
+func EffectKinds() []EffectKind {
+	return []EffectKind{
+		Admit, Acknowledge, Say, Ask, Begin, Answer, Reply, Report, Forward, Prepare, Run, Publish, Open, MarkReady, Check, Close, Tend, Discard, Sweep,
+	}
+}
+
+// Endings are all that a turn may have.
+func Endings() []Ending {
+	return []Ending{Completed, Stopped, Stuck, TimedOut, Stalled, Spent, Refused, Unreachable, Crashed}
+}
+
+// Phases are all that a session may be in, in order.
+func Phases() []Phase {
+	return []Phase{PhaseAsking, PhaseQueued, PhasePreparing, PhaseWorking, PhasePublishing, PhaseStopping, PhaseEnded}
+}
+
+// Phases counts the sessions that this process holds, by what people see of
+// them. One that only waits is held by nobody.
+func (d *Dispatcher) Phases() map[Phase]int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := map[Phase]int{}
+	for _, c := range d.active {
+		if c == nil { // not claimed yet
+			continue
+		}
+		if s := c.jobs.latest.Load(); s != nil {
+			n[s.phase()]++
+		}
+	}
+	return n
+}
+
+// phase is what people see, and PhaseEnded if there is nothing to see.
+func (s State) phase() Phase {
+	if s.Asking == nil && !s.Busy() {
+		return PhaseEnded
+	}
+	return ViewOf(s).Phase
+}
+
+// note keeps what an event changed for the next commit.
+func (c *coordinator) note(before State, e Event, cause Trail) {
+	switch e.Kind {
+	case Taken:
+		c.change.Taken = &Takeover{Trail: before.turnTrail(), At: e.At}
+	case Done:
+		if p, ok := before.pending(e.subject()); ok && p.visible() && !p.Trail.Asked.IsZero() {
+			c.state.answer(p.Trail)
+			c.change.Answered = append(c.change.Answered, Answered{
+				Platform: p.By, Kind: p.Kind, Trail: p.Trail, After: e.At.Sub(p.Trail.Asked),
+			})
+		}
+	}
+	if was, is := before.Turn, c.state.Turn; before.Busy() && !c.state.Busy() && is != nil && is.N == was.N && is.Outcome != nil {
+		c.change.Ended = append(c.change.Ended, TurnEnd{
+			Turn: is.N, Trail: firstTrail(before.turnTrail(), cause), Ending: is.Outcome.Ending, Usage: is.Outcome.Usage,
+			Started: was.Started, At: e.At, Changed: is.Changed,
+		})
+	}
+}
+
+func firstTrail(a, b Trail) Trail {
+	if a == (Trail{}) {
+		return b
+	}
+	return a
+}
+
+// setBack notes how a failure went on.
+func (c *coordinator) setBack(e Effect, then Consequence) {
+	c.change.Setbacks = append(c.change.Setbacks, Setback{Kind: e.Kind, By: e.By, Then: then})
+}
+
+// tellChange hands on what a commit made true.
+func (c *coordinator) tellChange(ctx context.Context, dead []DeadLetter) {
+	change := c.change
+	c.change = Change{}
+	change.Session, change.Epoch, change.Dead = c.lease.ID, c.lease.Epoch, dead
+	c.observer().Committed(ctx, change)
+}
+
+// attend is around the performing of an effect: its lines in the log say whose
+// they are, and the observer sees its beginning and its end.
+func (c *coordinator) attend(ctx context.Context, work Job) (context.Context, func(error)) {
+	e := work.Effect
+	began := time.Now()
+	ctx = WithLog(ctx, effectAttrs(e)...)
+	ctx, ended := c.observer().Performing(ctx, work)
+	return ctx, func(err error) {
+		ended(err)
+		if err == nil { // what follows a failure is said when that is decided
+			c.log.Log(ctx, e.level(), "effect done", "by", e.By, "repeat", work.Repeat, "took", time.Since(began).String())
+		}
+	}
+}
+
+// effectAttrs are what a line about an effect carries.
+func effectAttrs(e Effect) []any {
+	attrs := []any{slog.String("effect", e.ID), slog.String("kind", string(e.Kind))}
+	if e.Turn > 0 {
+		attrs = append(attrs, slog.Int("turn", e.Turn))
+	}
+	if e.Trail.Delivery != "" {
+		attrs = append(attrs, slog.String("delivery", e.Trail.Delivery))
+	}
+	return attrs
+}
+
+// logAttrs are what a line about a dead letter carries.
+func (d DeadLetter) logAttrs() []any {
+	switch {
+	case d.Effect != nil:
+		return effectAttrs(*d.Effect)
+	case d.Event != nil:
+		return []any{slog.String("kind", string(d.Event.Kind)), slog.String("delivery", d.Event.Delivery)}
+	}
+	return nil
+}
+
+// hears notes an event that was read from the inbox.
+func (c *coordinator) hears(e Event, accepted time.Time) {
+	h := Heard{Kind: e.Kind, At: accepted, Read: e.At}
+	if e.Request != nil {
+		h.Trail = e.Request.Trail
+	}
+	c.change.Heard = append(c.change.Heard, h)
+}
+
+// level of an effect that went well: what repeats is for those who ask.
+func (e Effect) level() slog.Level {
+	if e.Kind == Report || e.Kind == Tend {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
