@@ -59,6 +59,23 @@ chaos: setup ## Real turns in boxes that fail; the last line sums up (SEEDS=200)
 	@set -o pipefail; SHIP_TEST_CHAOS_SEEDS=$(SEEDS) go test -count 1 -run '^TestChaos$$' -v -timeout 6h ./cmd/ship | \
 		awk '/: chaos: / { sum = $$0; sub(/.*: chaos: /, "chaos: ", sum) } { print } END { print sum }'
 
+LABSEEDS ?= 24
+LABFROM ?= $(shell date +%s)
+.PHONY: faults
+faults: setup ## Two ships in worlds of faults, from new seeds; the last line sums up (LABSEEDS=24 LABFROM=1 PREVIOUS=COMMIT)
+	@set -eo pipefail; export SHIP_TEST_LAB_SEEDS=$(LABSEEDS) SHIP_TEST_LAB_FROM=$(LABFROM) SHIP_TEST_LAB_CLOCKS=1 SHIP_TEST_LAB_AT_ONCE=4; \
+		if [ -n "$(PREVIOUS)" ]; then \
+			old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; git archive $(PREVIOUS) | tar -x -C "$$old"; \
+			(cd "$$old" && CGO_ENABLED=0 go build -tags faults -o ship-before ./cmd/ship); \
+			export SHIP_TEST_LAB_PREVIOUS=$$old/ship-before; \
+		fi; \
+		go test -race -count=1 -timeout 12h -run '^TestLab$$' ./cmd/ship | \
+		awk '/^lab: / { sum = $$0; next } { print } END { print sum }'
+
+.PHONY: faults-long
+faults-long: ## The same for hours (LABSEEDS=400)
+	@$(MAKE) faults LABSEEDS=$(if $(filter command line,$(origin LABSEEDS)),$(LABSEEDS),400)
+
 FUZZTIME ?= 20s
 .PHONY: fuzz
 fuzz: ## Fuzz every parser of outside input (FUZZTIME=5m)
@@ -66,4 +83,4 @@ fuzz: ## Fuzz every parser of outside input (FUZZTIME=5m)
 
 .PHONY: help
 help: ## This list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

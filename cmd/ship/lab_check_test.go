@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ship/session"
 	"ship/session/redis"
 )
 
@@ -33,8 +34,8 @@ func (l *lab) judge() {
 	l.t.Helper()
 	l.reap()
 	l.check()
-	if len(l.notes.all) > 0 && !l.told() {
-		l.within("the sweeps", func() bool { return l.quiet() && l.told() && l.answered() })
+	if len(l.notes.all) > 0 && !l.swept() {
+		l.within("the sweeps", func() bool { return l.quiet() && l.swept() && l.answered() })
 		l.notes.all = nil
 		l.check()
 	}
@@ -141,18 +142,17 @@ func (l *lab) checkChecks() {
 // given up.
 func (l *lab) checkInboxes() {
 	want := l.story.asks(work, wonder, slow, status, halt)
-	if n := l.seq(); n != int64(want) {
+	if n := l.taken(); n != int64(want) {
 		l.broken("the inboxes took %d events, and %d things were said", n, want)
 	}
-	l.withStore(func(ctx context.Context, store *redis.Store) {
-		dead, err := store.DeadLetters(ctx, 100)
-		if err != nil {
-			l.t.Error(err)
-		}
-		for _, letter := range dead {
-			l.broken("a dead letter of %s: %s", letter.Session, letter.Cause)
-		}
+	var dead []session.DeadLetter
+	l.look(func(ctx context.Context, store *redis.Store) (err error) {
+		dead, err = store.DeadLetters(ctx, 100)
+		return err
 	})
+	for _, letter := range dead {
+		l.broken("a dead letter of %s: %s", letter.Session, letter.Cause)
+	}
 }
 
 // checkOwners: one process for each generation of a session.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,34 @@ func newSaboteur(l *lab, seed int64) *saboteur {
 		f := all[s.rng.IntN(len(all))]
 		s.plan = append(s.plan, move{s.between(500, 12_000), func() { s.strike(f) }})
 	}
+	s.setClocks()
+	s.setRelease()
 	return s
+}
+
+// setClocks has one of the ships live ten minutes before or after the other, in
+// every second run of those that are to have this.
+func (s *saboteur) setClocks() {
+	g, ahead, wrong := s.one(), s.rng.IntN(2) == 0, s.rng.IntN(2) == 0
+	if !wrong || os.Getenv("SHIP_TEST_LAB_CLOCKS") == "" {
+		return
+	}
+	offset := map[bool]string{true: "600", false: "-600"}[ahead]
+	s.tally.add("clock wrong", 1)
+	s.journal("the clock of %s is off by %s s", g.name, offset)
+	g.program, g.env = skewedProgram(s.t), append(g.env, "SHIP_TEST_CLOCK="+offset)
+}
+
+// setRelease has one of the ships be of another release, if there is one, as
+// during a rolling deploy. Each of them has to read what the other wrote.
+func (s *saboteur) setRelease() {
+	g, other := s.one(), os.Getenv("SHIP_TEST_LAB_PREVIOUS")
+	if other == "" || g.program != "" {
+		return
+	}
+	s.tally.add("another release", 1)
+	s.journal("%s is %s", g.name, other)
+	g.program = other
 }
 
 // strike does a fault now, and plans its undoing.
@@ -103,8 +131,10 @@ func (s *saboteur) killAtPoint() (undo func(), after time.Duration) {
 	g.die()
 	g.up("SHIP_TEST_KILL_ON=" + at)
 	return func() {
-		if g.alive() {
-			s.tally.add("kill at a point", -1) // it did not come by
+		if g.alive() { // it did not come by, and must not later
+			s.tally.add("kill at a point", -1)
+			s.tally.add("kill", 1)
+			g.die()
 		}
 		g.up()
 	}, s.between(6000, 9000)

@@ -154,7 +154,23 @@ func (th *thread) play() {
 		}
 		th.pause(6000)
 	}
+	if th.rng.IntN(4) == 0 {
+		th.burst()
+	}
 }
+
+// burst is a dozen people who want to know the same at the same moment.
+func (th *thread) burst() {
+	var all sync.WaitGroup
+	for range 12 {
+		words, rng := th.talk.says("status"), th.fork()
+		all.Go(func() { th.deliver(words, rng); th.note(ask{manner: status}) })
+	}
+	all.Wait()
+}
+
+// fork is another source of chance, that the seed decides as well.
+func (th *thread) fork() *rand.Rand { return rand.New(rand.NewPCG(th.rng.Uint64(), th.rng.Uint64())) }
 
 // pause is up to so many milliseconds.
 func (th *thread) pause(most int) {
@@ -164,7 +180,12 @@ func (th *thread) pause(most int) {
 // say has the person say something, and delivers that until it is accepted.
 func (th *thread) say(which manner) {
 	a := ask{which, fmt.Sprintf("%s-%d", th.name, len(th.said())+1)}
-	th.deliver(th.words(a))
+	th.deliver(th.words(a), th.rng)
+	th.note(a)
+}
+
+// note keeps what was accepted.
+func (th *thread) note(a ask) {
 	th.mu.Lock()
 	defer th.mu.Unlock()
 	th.asked = append(th.asked, a)
@@ -189,14 +210,14 @@ func (th *thread) words(a ask) []posting {
 
 // deliver is a patient platform: in any order, to whichever ship answers, again
 // when it is not accepted, and now and then twice or to both at once.
-func (th *thread) deliver(all []posting) {
-	th.rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+func (th *thread) deliver(all []posting, rng *rand.Rand) {
+	rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 	for _, p := range all {
 		ships := th.lab.ships
-		if th.rng.IntN(2) == 0 {
+		if rng.IntN(2) == 0 {
 			ships = []*gateway{ships[1], ships[0]}
 		}
-		twins, again := th.rng.IntN(5) == 0, th.rng.IntN(4) == 0
+		twins, again := rng.IntN(5) == 0, rng.IntN(4) == 0
 		if twins {
 			var both sync.WaitGroup
 			for _, g := range ships {

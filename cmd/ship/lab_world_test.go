@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +25,8 @@ import (
 	"ship/integrations/linear/lineartest"
 	"ship/integrations/slack/slacktest"
 	"ship/sandbox/e2b/e2btest"
+	"ship/session"
+	"ship/session/redis"
 )
 
 // lab is a world of three platforms and one Redis, in which two real
@@ -39,7 +43,9 @@ type lab struct {
 	story       *story
 	tally       *tally
 	redisDown   bool
-	began       time.Time
+	// store is how the lab looks at Redis; nil: it has not yet.
+	store *redis.Store
+	began time.Time
 	// events are what was done to it; notes, which invariants do not hold.
 	events []string
 	notes  *notes
@@ -52,8 +58,9 @@ type gateway struct {
 	lab  *lab
 	name string
 	net  *network
-	// env is what each of its processes starts with.
-	env []string
+	// env is what each of its processes starts with, and program what it is.
+	env     []string
+	program string
 	// lives are what its processes logged, one each.
 	lives  []*syncBuffer
 	frozen bool
@@ -191,7 +198,7 @@ func (g *gateway) up(env ...string) {
 	}
 	life := &syncBuffer{}
 	g.lives = append(g.lives, life)
-	cmd := exec.Command(program(g.t), "serve", "--config", g.config, "--role", cmp.Or(g.role, "all"))
+	cmd := exec.Command(cmp.Or(g.program, program(g.t)), "serve", "--config", g.config, "--role", cmp.Or(g.role, "all"))
 	cmd.Env = append(append(os.Environ(), g.env...), env...)
 	cmd.Stdout, cmd.Stderr = life, life
 	if err := cmd.Start(); err != nil {
@@ -287,10 +294,12 @@ func (g *gateway) thawed() {
 // rest waits until nothing is left to do in the whole world.
 func (l *lab) rest() {
 	l.t.Helper()
+	most := max(len(l.ships[0].lives), len(l.ships[1].lives))
 	l.within("both ships to be ready", func() bool {
 		for _, g := range l.ships {
-			if !g.alive() {
-				l.t.Fatalf("ship %s ended by itself:\n%s", g.name, g.lives[len(g.lives)-1])
+			// One that was just beginning when the fault was over may end yet.
+			if g.up(); len(g.lives) > most+len(l.ships) {
+				l.t.Fatalf("ship %s ends by itself:\n%s", g.name, g.lives[len(g.lives)-1])
 			}
 			if !g.ready() {
 				return false
@@ -328,6 +337,73 @@ func (l *lab) dump() string {
 		}
 	}
 	return b.String()
+}
+
+// look asks Redis until it answers: the machine may be busy with all the ships.
+func (l *lab) look(ask func(context.Context, *redis.Store) error) {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		err := l.glance(ctx, ask)
+		if err == nil {
+			return
+		}
+		if session.Sleep(ctx, time.Second) != nil {
+			l.t.Fatalf("redis does not answer: %v", err)
+		}
+	}
+}
+
+func (l *lab) glance(ctx context.Context, ask func(context.Context, *redis.Store) error) error {
+	if l.store == nil {
+		store, err := redis.Open(ctx, redis.Options{URL: l.redis.URL()})
+		if err != nil {
+			return err
+		}
+		l.store = store
+		l.t.Cleanup(func() { _ = store.Close() })
+	}
+	return ask(ctx, l.store)
+}
+
+// states are those of all sessions.
+func (l *lab) states() (all []session.State) {
+	l.t.Helper()
+	l.look(func(ctx context.Context, store *redis.Store) error {
+		ids, err := store.Sessions(ctx)
+		all = nil
+		for _, id := range ids {
+			s, peekErr := peek(ctx, store, id)
+			err = errors.Join(err, peekErr)
+			all = append(all, s)
+		}
+		return err
+	})
+	return all
+}
+
+func (l *lab) quiet() bool { return atRest(l.states()) }
+
+// swept: nothing is left to be said of any turn.
+func (l *lab) swept() bool {
+	return !slices.ContainsFunc(l.states(), func(s session.State) bool { return s.Turn != nil && !s.Turn.Told })
+}
+
+// taken is how many events all inboxes have taken.
+func (l *lab) taken() (n int64) {
+	l.t.Helper()
+	l.look(func(ctx context.Context, store *redis.Store) error {
+		ids, err := store.Sessions(ctx)
+		n = 0
+		for _, id := range ids {
+			c, peekErr := store.Peek(ctx, id)
+			err = errors.Join(err, peekErr)
+			n += c.Cursor + int64(len(c.Events))
+		}
+		return err
+	})
+	return n
 }
 
 // answered: every thread has had its last word.

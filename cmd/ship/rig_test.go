@@ -395,8 +395,11 @@ func (r *rig) ended(number int, limit time.Duration) string {
 	return r.sticky(number)
 }
 
-func (r *rig) quiet() bool {
-	for _, s := range r.states() {
+func (r *rig) quiet() bool { return atRest(r.states()) }
+
+// atRest: nothing is left to do but to sweep later.
+func atRest(all []session.State) bool {
+	for _, s := range all {
 		if s.Turn != nil && s.Turn.Stage != session.Ended {
 			return false
 		}
