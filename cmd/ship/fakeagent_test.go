@@ -20,7 +20,7 @@ import (
 // with "SLOWLY" it works until it is stopped, with "TAKING 6s" for so long, with
 // "WHY" it only answers, with "FAIL" its model refuses, with "PLAN" it keeps a
 // list, with "COMMIT" it commits its work and names the commit, with "ASK" it
-// ends with a question.
+// ends with a question, with "SPILL" it tells all it knows.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
