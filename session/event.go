@@ -184,6 +184,10 @@ type Outcome struct {
 	// starts the next turn.
 	Question *Question `json:"q,omitempty"`
 	Usage    Usage     `json:"u,omitzero"`
+	// Limit that the money ran into; empty: none.
+	Limit Limit `json:"l,omitempty"`
+	// Today as in Progress.
+	Today *Today `json:"td,omitempty"`
 	// Commands that the agent ran, newest last, for the proof in the pull
 	// request. At most 20.
 	Commands []string `json:"cm,omitempty"`
@@ -219,6 +223,8 @@ type Progress struct {
 	Active time.Time `json:"ac,omitzero"`
 	// Ends is when the provider will end the box, if that is soon.
 	Ends time.Time `json:"en,omitzero"`
+	// Today is what the turn's person and all have spent by now; nil: not looked.
+	Today *Today `json:"dy,omitempty"`
 	// Preview is what the agent shows by now; its zero value: nothing any more.
 	// nil: what was known of it still holds.
 	Preview *Preview `json:"pv,omitempty"`
