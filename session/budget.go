@@ -1,6 +1,7 @@
 package session
 
 import (
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"regexp"
@@ -71,7 +72,8 @@ func (r Request) Payer() string {
 	if name := b.String(); len(name) <= maxPayer {
 		return name
 	}
-	return fmt.Sprintf("%s:..%08x", r.Thread.Platform, hash32(r.By.Login))
+	sum := sha256.Sum256([]byte(r.By.Login))
+	return fmt.Sprintf("%s:..%x", r.Thread.Platform, sum[:16])
 }
 
 // maxPayer is what a ledger's accounts have room for.
@@ -81,9 +83,12 @@ const maxPayer = 100
 var escaped = regexp.MustCompile(`\.[0-9a-f]{2}`)
 
 // ParsePayer takes a payer's name apart. A login that was too long for it stays
-// a number.
+// a digest.
 func ParsePayer(name string) (platform, login string) {
 	platform, login, _ = strings.Cut(name, ":")
+	if strings.HasPrefix(login, "..") {
+		return platform, login
+	}
 	return platform, escaped.ReplaceAllStringFunc(login, func(s string) string {
 		b, err := hex.DecodeString(s[1:])
 		if err != nil {
