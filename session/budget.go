@@ -139,7 +139,7 @@ func (n *step) near() {
 		return
 	}
 	if isNear(sum.Person, sum.PersonMay) && sum.Payer == t.Payer() && !t.Past.Reaches(PersonLimit) && n.hears(sum.Payer) {
-		n.warnOf(PersonLimit, fmt.Sprintf("`%s` has spent %s of the %s that one person may spend here today.", printable(t.Requests[0].By.Login), dollars(sum.Person), dollars(sum.PersonMay)))
+		n.warnOf(PersonLimit, fmt.Sprintf("Whoever asked for this has spent %s of the %s that one person may spend here today.", dollars(sum.Person), dollars(sum.PersonMay)))
 	}
 	if isNear(sum.All, sum.AllMay) && !t.Past.Reaches(DayLimit) && n.hears(string(DayLimit)) {
 		n.warnOf(DayLimit, fmt.Sprintf("All together have spent %s of the %s for today.", dollars(sum.All), dollars(sum.AllMay)))
@@ -178,8 +178,7 @@ func (n *step) paused(o Outcome) Outcome {
 	o.Say = n.empty(o.Limit)
 	if n.policy.Extend {
 		more := dollars(n.budget())
-		o.Say += " Shall I go on?"
-		o.Question = &Question{Text: n.empty(o.Limit) + " Shall I go on with " + more + " more?", Choices: []Choice{{Value: goOn + more + " more"}, {Value: leaveIt}}}
+		o.Question = &Question{Text: o.Say + " Shall I go on with " + more + " more?", Choices: []Choice{{Value: goOn + more + " more"}, {Value: leaveIt}}}
 		return o
 	}
 	if o.Limit == TurnLimit {
@@ -208,7 +207,7 @@ func (n *step) empty(l Limit) string {
 	}
 	switch {
 	case l == PersonLimit:
-		return fmt.Sprintf("What one person may spend here today%s is used up for `%s`.", amount(sum.PersonMay), printable(t.Requests[0].By.Login)) + kept
+		return fmt.Sprintf("What one person may spend here today%s is used up.", amount(sum.PersonMay)) + kept
 	case l == DayLimit:
 		return fmt.Sprintf("What all together may spend today%s is used up.", amount(sum.AllMay)) + kept
 	}

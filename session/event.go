@@ -196,6 +196,15 @@ type Outcome struct {
 	Served int `json:"sv,omitempty"`
 }
 
+// Asks is the question that an end leaves open, the agent's own or whether to go
+// on past a budget; nil: none. It may be called on nil.
+func (o *Outcome) Asks() *Question {
+	if o == nil || o.Ending != Completed && o.Ending != Spent {
+		return nil
+	}
+	return o.Question
+}
+
 // Usage is what a turn cost so far.
 type Usage struct {
 	Calls  int     `json:"c,omitempty"`

@@ -338,6 +338,9 @@ func (n *step) replies() {
 func (n *step) short() string {
 	t := n.Turn
 	if t.Outcome.Ending != Completed {
+		if q := t.Outcome.Asks(); q != nil {
+			return q.Text
+		}
 		return t.Outcome.Say
 	}
 	answer := strings.TrimSpace(t.Outcome.Answer)
