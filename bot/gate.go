@@ -169,3 +169,12 @@ func (g *Gate) branch(ctx context.Context, p Passage, branch string) (Passage, e
 	p.Base = branch
 	return p, nil
 }
+
+// NotLed is a question again, after it was answered for somebody else by one who
+// has no say in that.
+func NotLed(q session.Question) session.Question {
+	q.Text = notLed + " " + q.Text
+	return q
+}
+
+const notLed = "Whoever chooses for somebody else needs the right to have me work there as well, so that choice does not count."

@@ -59,6 +59,8 @@ type parts struct {
 	log      *slog.Logger
 	// hook is called at every point where a crash would be interesting.
 	hook func(point string)
+	// disturb makes boxes fail; nil: they are left alone.
+	disturb *disturbance
 }
 
 // app is everything that one process runs.
@@ -178,6 +180,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	if err != nil {
 		return err
 	}
+	boxes = p.disturb.before(boxes, p.log)
 	worker, err := newWorker(ctx, p, boxes, a.broker, o.signer)
 	if err != nil {
 		return err
@@ -188,6 +191,10 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	performers := map[string]session.Performer{session.Worker: worker}
 	for _, platform := range p.platforms {
 		performers[platform.Name] = throttle{Performer: teller{platform.Performer, p.store, p.settings.Limits, time.Now}, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
+	}
+	redact := turn.Redactor(p.settings.secrets())
+	for name, performer := range performers {
+		performers[name] = discreet{performer, redact}
 	}
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook,

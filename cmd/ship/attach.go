@@ -26,29 +26,41 @@ import (
 )
 
 func attachCommand(configPath *string) *cobra.Command {
-	var command string
+	var command, listen string
+	var inEditor bool
 	cmd := &cobra.Command{
 		Use:   "attach ID",
-		Short: "Open a terminal in a session's box",
+		Short: "Open a terminal or an editor in a session's box",
 		Long: `Opens a shell in the box that a session has, on the machine that has it. The
 shell and what it starts end with this command, and with the box. It does not
 keep the box: that is destroyed when the session has been idle for long enough,
 as if nobody was there.
 
+With --editor, the box's code-server is started, and a link printed by which one
+browser on this machine reaches it.
+
 What runs in a box is not to be trusted, and neither is what it prints.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			box, err := boxOf(c, *configPath, args[0])
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
-			}
-			if command != "" {
+			case inEditor:
+				if err := confined(*configPath); err != nil {
+					return err
+				}
+				return edit(c.Context(), box, listen, c.OutOrStdout())
+			case command != "":
 				return runInBox(c.Context(), box, command, c.OutOrStdout())
 			}
 			return attach(c.Context(), box, os.Stdin, os.Stdout)
 		},
 	}
 	cmd.Flags().StringVar(&command, "command", "", "run this there and print its output, without a terminal")
+	cmd.Flags().BoolVar(&inEditor, "editor", false, "start the box's code-server and print a link to it")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "where --editor is reached, on this machine alone")
+	cmd.MarkFlagsMutuallyExclusive("command", "editor")
 	return cmd
 }
 
@@ -74,6 +86,16 @@ func boxOf(cmd *cobra.Command, configPath, id string) (box sandbox.Box, err erro
 		return sayWhy(state, err)
 	})
 	return box, err
+}
+
+// confined refuses an editor that every user of this machine could use: it asks
+// for no password in its box.
+func confined(configPath string) error {
+	s, err := readSettings(configPath, os.Environ())
+	if err == nil && s.Sandbox.Provider == "local" && s.Sandbox.Local.Isolation == "none" {
+		err = errors.New("an editor needs boxes that are isolated: without isolation every user of this machine could use it; set sandbox.local.isolation to bubblewrap")
+	}
+	return err
 }
 
 // boxless says why there is no box to go to; empty: there should be one.
@@ -102,8 +124,11 @@ func sayWhy(s session.State, err error) error {
 // nothing of what goes into one.
 func peekers(ctx context.Context, s Settings, store *redis.Store) (preview.Boxes, error) {
 	log := slog.New(slog.DiscardHandler)
-	if s.Sandbox.Provider == "e2b" {
+	switch s.Sandbox.Provider {
+	case "e2b":
 		return openE2B(ctx, s, store.Vault(), log)
+	case "docker":
+		return openDocker(ctx, s, log)
 	}
 	return local.New(local.Config{Dir: filepath.Join(s.DataDir, "boxes"), Isolation: s.Sandbox.Local.Isolation, Logger: log})
 }

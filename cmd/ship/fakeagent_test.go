@@ -19,7 +19,8 @@ import (
 // that it hears twice adds two. Of a prompt's first line it understands a word:
 // with "SLOWLY" it works until it is stopped, with "TAKING 6s" for so long, with
 // "WHY" it only answers, with "FAIL" its model refuses, with "PLAN" it keeps a
-// list, with "ASK" it ends with a question.
+// list, with "COMMIT" it commits its work and names the commit, with "ASK" it
+// ends with a question.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -160,6 +161,11 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 		a.mu.Unlock()
 		parts = append(parts, plan("completed"))
 	}
+	reason := "no"
+	if strings.Contains(line, "SPILL") {
+		parts, said = spill()
+		reason = said
+	}
 	select {
 	case <-aborted:
 		failure = map[string]any{"name": "MessageAbortedError", "data": map[string]any{}}
@@ -168,10 +174,12 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	switch {
 	case failure != nil || strings.Contains(line, "WHY"):
 	case strings.Contains(line, "FAIL"):
-		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": "no", "statusCode": 400}}
+		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": reason, "statusCode": 400}}
 	default:
 		if err := leave(line); err != nil {
 			said = err.Error()
+		} else if strings.Contains(line, "COMMIT") {
+			said += "\n\n" + commitWork(line)
 		}
 	}
 	if strings.Contains(line, "ASK") {

@@ -63,7 +63,7 @@ func (r *rig) checkMemory(t *testing.T) {
 }
 
 // TestIdle: of a session that nobody spoke with for a while there is a kilobyte
-// in Redis, and no box, no process and no timer.
+// in Redis, and a paused box that is only a folder; later no box and no timer.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, rigOptions{more: "sandbox: {idle_pause: 10s, idle_destroy: 1m}\n"})
@@ -71,6 +71,7 @@ func TestIdle(t *testing.T) {
 	r.deliver(r.says(r.issue, "/ship fix the widgets, they do not turn"))
 	r.ended(r.issue, patience)
 	r.checkMemory(t)
+	r.await("the box to be paused", patience, func() bool { return len(r.boxes()) == 1 && len(boxProcesses(r.dir)) == 0 })
 	r.await("the box to be destroyed", patience, func() bool { return len(r.boxes()) == 0 })
 	r.await("no timer to be left", patience, func() bool { return !slices.ContainsFunc(r.states(), waits) })
 	left, err := filepath.Glob(filepath.Join(r.dir, "data", "boxes", "*"))

@@ -96,8 +96,9 @@ type rig struct {
 	exited chan struct{}
 	log    *syncBuffer
 	issue  int
-	// role of the process; empty: all.
+	// role of the process; empty: all. args are further ones of its command.
 	role string
+	args []string
 	// mortal: it was started to be killed at some point, which may come late.
 	mortal bool
 }
@@ -263,7 +264,8 @@ models:
 // the point that env names.
 func (r *rig) start(env ...string) {
 	r.t.Helper()
-	r.cmd = exec.Command(program(r.t), "serve", "--config", r.config, "--role", cmp.Or(r.role, "all"))
+	args := append([]string{"serve", "--config", r.config, "--role", cmp.Or(r.role, "all")}, r.args...)
+	r.cmd = exec.Command(program(r.t), args...)
 	r.cmd.Env = append(os.Environ(), env...)
 	r.cmd.Stderr, r.cmd.Stdout = r.log, r.log
 	if err := r.cmd.Start(); err != nil {

@@ -66,6 +66,10 @@ func openE2B(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger)
 		return nil, err
 	}
 	s.Sandbox.E2B.Guest = program
+	// No box at E2B comes to the socket in there, and yet a worker opens it.
+	if err := openBrokerDir(s); err != nil {
+		return nil, fmt.Errorf("make the broker's folder: %w", err)
+	}
 	key, err := broker.LoadKey(filepath.Join(s.DataDir, "broker.key"))
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -63,6 +64,26 @@ func TestOpenE2B(t *testing.T) {
 		case want == "refused the credentials" && !errors.Is(err, sandbox.ErrAuth):
 			t.Errorf("not ErrAuth: %v", err)
 		}
+	}
+}
+
+// TestE2BDoor: a worker opens the broker's socket whatever makes its boxes, also
+// at the first start, when there is nothing in data_dir.
+func TestE2BDoor(t *testing.T) {
+	t.Parallel()
+	server := e2btest.New(t, e2btest.Options{})
+	s := Settings{PublicURL: "https://ship.example.com", DataDir: t.TempDir()}
+	s.Sandbox.Provider = "e2b"
+	s.Sandbox.E2B.APIKey, s.Sandbox.E2B.APIURL = config.NewSecret(e2btest.Key), server.URL
+	s.Sandbox.E2B.Guest = staticProgram(t)
+	if _, err := openSandbox(t.Context(), s, &e2btest.Vault{}, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // it closes when it has opened
+	a := &app{role: roleWorker, socket: filepath.Join(brokerDir(s), "broker.sock"), log: slog.New(slog.DiscardHandler)}
+	if err := a.runDoor(ctx); err != nil {
+		t.Errorf("the broker's socket: %v", err)
 	}
 }
 

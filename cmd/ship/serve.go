@@ -21,7 +21,7 @@ import (
 )
 
 func serveCommand() *cobra.Command {
-	var configPath, roleName string
+	var configPath, roleName, chaosSeed string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Take requests and work on them, all in this one process",
@@ -41,20 +41,35 @@ data_dir and stopped with ship.`,
 			if r != roleAll && r != roleIntake && r != roleWorker {
 				return fmt.Errorf("--role is intake, worker or all, not %q", roleName)
 			}
-			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil))
-			return serve(cmd.Context(), s, r, log)
+			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), discreetly(s.secrets())))
+			return serve(cmd.Context(), s, duty{r, chaosSeed}, log)
 		},
 	}
 	cmd.Flags().StringVar(&configPath, "config", "", "settings file (default: SHIP_CONFIG, else ship.yaml if it is there)")
 	cmd.Flags().StringVar(&roleName, "role", string(roleAll), "intake, worker or all")
+	cmd.Flags().StringVar(&chaosSeed, "chaos", "", "make boxes fail, as a seed says; refused unless sandbox.chaos allows it")
+	cmd.Flags().Lookup("chaos").NoOptDefVal = anySeed
 	return cmd
 }
 
-func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error) {
+// duty is what one process is asked to do.
+type duty struct {
+	role role
+	// chaos is the seed that its boxes fail by; empty: they are left alone.
+	chaos string
+}
+
+func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error) {
+	registry := prometheus.NewRegistry()
+	disturb, err := newDisturbance(d.chaos, s.Sandbox, registry)
+	if err != nil {
+		return err
+	}
+	defer disturb.sum(log)
 	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
 		return fmt.Errorf("make data_dir: %w", err)
 	}
-	if r != roleIntake {
+	if d.role != roleIntake {
 		unlock, err := lock(ctx, filepath.Join(s.DataDir, "worker.lock"), log)
 		if err != nil {
 			return err
@@ -67,7 +82,6 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
-	registry := prometheus.NewRegistry()
 	front := bot.NewMetrics(registry)
 	platforms, err := integrations.Open(s.Settings, integrations.Deps{
 		PublicURL: s.PublicURL, Permission: s.Access.Permission, People: s.Access.PeopleSettings,
@@ -82,7 +96,8 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 	}
 	a, err := wire(ctx, parts{
 		settings: s, store: store, vault: store.Vault(), ready: store.Ping, platforms: platforms, registry: registry, front: front, log: log, hook: hook,
-	}, r)
+		disturb: disturb,
+	}, d.role)
 	if err != nil {
 		return err
 	}
@@ -90,7 +105,7 @@ func serve(ctx context.Context, s Settings, r role, log *slog.Logger) (err error
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	log.Info("ready", "listen", listener.Addr().String(), "role", string(r), "version", version(), "model", s.defaultModel(), "public_url", s.PublicURL)
+	log.Info("ready", "listen", listener.Addr().String(), "role", string(d.role), "version", version(), "model", s.defaultModel(), "public_url", s.PublicURL)
 	return a.run(ctx, listener)
 }
 

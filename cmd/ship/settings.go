@@ -60,6 +60,7 @@ type SandboxSettings struct {
 	Warn        time.Duration `yaml:"warn" default:"20m" min:"1m" doc:"How long before the end of max_life people are told, if a turn is at work then."`
 	AllowHosts  []string      `yaml:"allow_hosts" doc:"Hosts that boxes may reach, such as registry.npmjs.org or *.example.com; the word registries stands for the usual package registries. Empty: none. Whatever takes uploads is a way out; see docs/sandbox.md."`
 	MaxTraffic  int64         `yaml:"max_traffic" is:"size" default:"4GiB" min:"1048576" doc:"How much one turn may send to and receive from allow_hosts."`
+	Chaos       bool          `yaml:"chaos" doc:"Allows ship serve --chaos, which makes boxes fail on purpose. Never where work is done that matters."`
 	Local       struct {
 		Isolation string `yaml:"isolation" default:"bubblewrap" oneof:"bubblewrap none" doc:"none only on a machine or in a container that is a sandbox itself: the agent can then read all that ship can."`
 		Memory    int64  `yaml:"memory" is:"size" default:"4GiB" min:"0" doc:"Memory of one box; 0 is without a limit."`

@@ -106,7 +106,7 @@ func (w *work) entrust(ctx context.Context, r session.Request) (session.Admissio
 	if err != nil {
 		return session.Admission{}, err
 	}
-	name, a, err := w.route(ctx, r, i, who)
+	name, a, err := w.lead(ctx, r, i, who)
 	if err != nil || name == "" {
 		return a, err
 	}

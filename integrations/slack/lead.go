@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"ship/bot"
 	"ship/session"
 )
-
-// sayNotLed is put before the question which repository is meant, when it was
-// answered by somebody who has no say in that.
-const sayNotLed = "Whoever chooses for somebody else needs the right to have me work there as well, so that choice does not count."
 
 // lead finds the repository, where that was said by somebody else only if they
 // have a say in it. Otherwise the question is asked again: see route.
@@ -24,7 +21,8 @@ func (w *work) lead(ctx context.Context, r session.Request, m member) (name stri
 	r.Repo = ""
 	name, a, err = w.route(ctx, r, m)
 	if a.Question != nil {
-		a.Question.Text = sayNotLed + " " + a.Question.Text
+		again := bot.NotLed(*a.Question)
+		a.Question = &again
 	}
 	return name, a, err
 }

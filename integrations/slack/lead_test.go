@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ship/bot"
 	"ship/integrations/slack/slacktest"
 	"ship/session"
 )
@@ -42,7 +43,7 @@ func TestLed(t *testing.T) {
 			switch {
 			case tt.leads && (a.Repo.Name != tt.repo || a.Question != nil):
 				t.Errorf("%+v", a)
-			case !tt.leads && (a.Repo.Name != "" || a.Question == nil || !strings.HasPrefix(a.Question.Text, sayNotLed) || len(a.Question.Choices) != 2):
+			case !tt.leads && (a.Repo.Name != "" || a.Question == nil || !strings.HasPrefix(a.Question.Text, bot.NotLed(session.Question{}).Text) || len(a.Question.Choices) != 2):
 				t.Errorf("%+v", a)
 			}
 		})

@@ -19,7 +19,7 @@ import (
 )
 
 // only returns the one container that there is.
-func only(t *testing.T, e *dockertest.Engine) dockertest.Container {
+func only(t *testing.T, e engine) dockertest.Container {
 	t.Helper()
 	all := e.Containers()
 	if len(all) != 1 {
@@ -54,8 +54,9 @@ func wantErr(t *testing.T, what string, err, want error, words ...string) {
 }
 
 // TestClosed: what a box may do, and what it can learn.
-func TestClosed(t *testing.T) {
-	e := newEngine(t)
+func TestClosed(t *testing.T) { each(t, testClosed) }
+
+func testClosed(t *testing.T, e engine) {
 	p := open(t, e, docker.Config{})
 	box := attach(t, p, create(t, p).ID)
 	for name, script := range map[string]string{
@@ -84,8 +85,9 @@ func TestClosed(t *testing.T) {
 }
 
 // TestBroker: the folder of the broker is the only way out.
-func TestBroker(t *testing.T) {
-	e := newEngine(t)
+func TestBroker(t *testing.T) { each(t, testBroker) }
+
+func testBroker(t *testing.T, e engine) {
 	broker := t.TempDir()
 	// The box's user is not ours when we are root.
 	if err := os.Chmod(broker, 0o755); err != nil {
@@ -114,8 +116,9 @@ func TestBroker(t *testing.T) {
 }
 
 // TestBinds: what is bound is found, read-only.
-func TestBinds(t *testing.T) {
-	e := newEngine(t)
+func TestBinds(t *testing.T) { each(t, testBinds) }
+
+func testBinds(t *testing.T, e engine) {
 	tool := filepath.Join(t.TempDir(), "tool")
 	if err := os.WriteFile(tool, []byte("here\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -126,7 +129,7 @@ func TestBinds(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for _, b := range []docker.Bind{{Host: tool, Box: "/run/ship/x"}, {Host: tool, Box: "/run"}, {Host: "x", Box: "/x"}, {Host: tool, Box: "/"}} {
-		cfg := docker.Config{Settings: settings(e.Host), Dir: t.TempDir(), Binds: []docker.Bind{b}}
+		cfg := docker.Config{Settings: e.Settings(), Dir: t.TempDir(), Binds: []docker.Bind{b}}
 		if _, err := docker.New(cfg); err == nil {
 			t.Errorf("%+v was taken", b)
 		}
@@ -135,8 +138,9 @@ func TestBinds(t *testing.T) {
 
 // TestPause: no process and no memory is left, all files below /work are, and
 // the container is the same one.
-func TestPause(t *testing.T) {
-	e := newEngine(t)
+func TestPause(t *testing.T) { each(t, testPause) }
+
+func testPause(t *testing.T, e engine) {
 	p := open(t, e, docker.Config{})
 	info := create(t, p)
 	box := attach(t, p, info.ID)
@@ -167,8 +171,9 @@ func TestPause(t *testing.T) {
 }
 
 // TestFrozen: a person may have paused the container by hand.
-func TestFrozen(t *testing.T) {
-	e := newEngine(t)
+func TestFrozen(t *testing.T) { each(t, testFrozen) }
+
+func testFrozen(t *testing.T, e engine) {
 	p := open(t, e, docker.Config{})
 	info := create(t, p)
 	if err := e.Freeze(only(t, e).ID); err != nil {
@@ -184,8 +189,9 @@ func TestFrozen(t *testing.T) {
 }
 
 // TestCrash: a container that ended by itself is no box any more.
-func TestCrash(t *testing.T) {
-	e := newEngine(t)
+func TestCrash(t *testing.T) { each(t, testCrash) }
+
+func testCrash(t *testing.T, e engine) {
 	p := open(t, e, docker.Config{})
 	info := create(t, p)
 	box := attach(t, p, info.ID)
@@ -205,13 +211,14 @@ func TestCrash(t *testing.T) {
 
 // TestTrap: a box that puts something else in the place of its guest's socket
 // leads us nowhere, and is made anew.
-func TestTrap(t *testing.T) {
-	e := newEngine(t)
+func TestTrap(t *testing.T) { each(t, testTrap) }
+
+func testTrap(t *testing.T, e engine) {
 	p := open(t, e, docker.Config{})
 	info := create(t, p)
 	box := attach(t, p, info.ID)
 	p.SetPatience(300 * time.Millisecond)
-	socket := strings.TrimPrefix(e.Host, "unix://")
+	socket := strings.TrimPrefix(e.Settings().Host, "unix://")
 	_, err := box.Spawn(t.Context(), sandbox.Command{Name: "trap", Args: []string{"ln", "-sfn", socket, "/run/ship-door/guest.sock"}})
 	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		_, err = box.Process(t.Context(), "trap")
@@ -227,8 +234,9 @@ func TestTrap(t *testing.T) {
 
 // TestLeftovers: whatever a gateway that was killed left behind is found and
 // removed, and what another gateway has is left alone.
-func TestLeftovers(t *testing.T) {
-	e := newEngine(t)
+func TestLeftovers(t *testing.T) { each(t, testLeftovers) }
+
+func testLeftovers(t *testing.T, e engine) {
 	dir := t.TempDir()
 	p, other := open(t, e, docker.Config{Dir: dir}), open(t, e, docker.Config{})
 	theirs := create(t, other)

@@ -68,7 +68,7 @@ func TestWeak(t *testing.T) {
 
 // TestRootless: what a rootless engine calls root is whoever runs ship.
 func TestRootless(t *testing.T) {
-	e := dockertest.New(t)
+	e := standIn{dockertest.New(t)}
 	e.Inform(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless") })
 	p := open(t, e, docker.Config{})
 	create(t, p)
@@ -134,13 +134,14 @@ func TestRemovalUnderWay(t *testing.T) {
 }
 
 // TestGuestThatFails: what it said is part of the error.
-func TestGuestThatFails(t *testing.T) {
-	e := newEngine(t)
+func TestGuestThatFails(t *testing.T) { each(t, testGuestThatFails) }
+
+func testGuestThatFails(t *testing.T, e engine) {
 	program := filepath.Join(t.TempDir(), "guest")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho cannot do this >&2\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	set := settings(e.Host)
+	set := e.Settings()
 	set.Guest = program
 	p := open(t, e, docker.Config{Settings: set})
 	_, err := p.Create(t.Context(), spec(t))

@@ -76,10 +76,23 @@ func get(args []string) int {
 // inBox is where the test binary lies in a box.
 const inBox = "/opt/ship/ship"
 
+// engine is what a test needs of one: the stand-in, or a real one.
+type engine interface {
+	Settings() docker.Settings
+	Containers() []dockertest.Container
+	End(id string)
+	Freeze(id string) error
+}
+
+// standIn is an engine of ours, which can be told to fail.
+type standIn struct{ *dockertest.Engine }
+
+func (e standIn) Settings() docker.Settings { return settings(e.Host) }
+
 // newEngine starts one that takes only closed containers.
-func newEngine(t *testing.T) *dockertest.Engine {
+func newEngine(t *testing.T) standIn {
 	t.Helper()
-	e := dockertest.New(t)
+	e := standIn{dockertest.New(t)}
 	t.Cleanup(func() {
 		for _, complaint := range e.Complaints() {
 			t.Errorf("a container has %s", complaint)
@@ -93,13 +106,13 @@ func settings(host string) docker.Settings {
 }
 
 // open returns a provider, in a folder of its own unless cfg says where.
-func open(t *testing.T, e *dockertest.Engine, cfg docker.Config) *docker.Provider {
+func open(t *testing.T, e engine, cfg docker.Config) *docker.Provider {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
 	}
 	if cfg.Host == "" {
-		cfg.Settings = settings(e.Host)
+		cfg.Settings = e.Settings()
 	}
 	p, err := docker.New(cfg)
 	if err != nil {
@@ -156,24 +169,4 @@ func TestProvider(t *testing.T) {
 	if left := e.Containers(); len(left) > 0 {
 		t.Errorf("containers are left: %+v", left)
 	}
-}
-
-// TestEngine runs the suite on a real engine: SHIP_TEST_DOCKER_IMAGE names an
-// image with /bin/sh and the usual small programs, and the test binary has to be
-// a static one (CGO_ENABLED=0).
-func TestEngine(t *testing.T) {
-	image := os.Getenv("SHIP_TEST_DOCKER_IMAGE")
-	if image == "" {
-		t.Skip("SHIP_TEST_DOCKER_IMAGE is not set: there is no engine to try")
-	}
-	set := settings("unix:///var/run/docker.sock")
-	set.Image, set.Runtime = image, os.Getenv("SHIP_TEST_DOCKER_RUNTIME")
-	if host := os.Getenv("DOCKER_HOST"); host != "" {
-		set.Host = host
-	}
-	dir := t.TempDir()
-	sandboxtest.Run(t, sandboxtest.Factory{
-		Open: func(t *testing.T) sandbox.Provider { return open(t, nil, docker.Config{Settings: set, Dir: dir}) },
-		Echo: func(port int) []string { return []string{inBox, "echo", fmt.Sprint(port)} },
-	})
 }

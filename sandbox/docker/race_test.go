@@ -13,8 +13,9 @@ import (
 
 // TestTogether: several gateways pause, wake and look at one box at the same
 // time. It is never lost, and never doubled.
-func TestTogether(t *testing.T) {
-	e := newEngine(t)
+func TestTogether(t *testing.T) { each(t, testTogether) }
+
+func testTogether(t *testing.T, e engine) {
 	dir := t.TempDir()
 	first := open(t, e, docker.Config{Dir: dir})
 	info := create(t, first)

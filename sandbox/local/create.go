@@ -58,10 +58,10 @@ func (p *Provider) find(ctx context.Context, key string) (r record, found bool, 
 		switch {
 		case lives && r.Key == key:
 			return r, true, nil
-		case lives && p.cfg.Isolation == None:
-			return record{}, false, fmt.Errorf("without isolation only one box can live, and %s does: %w", id, sandbox.ErrQuota)
+		case lives && p.cfg.Isolation == None && !r.Paused:
+			return record{}, false, fmt.Errorf("without isolation only one box can run, and %s does: %w", id, sandbox.ErrQuota)
 		case lives:
-			continue // Its key only has the same hash.
+			continue // It is paused, or its key only has the same hash.
 		}
 		if err := p.clear(ctx, id); err != nil {
 			return record{}, false, fmt.Errorf("clearing away box %s: %w", id, err)

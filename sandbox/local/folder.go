@@ -53,9 +53,15 @@ type record struct {
 	Expires    time.Time         `json:"expires"`
 	Process    identity          `json:"process"`
 	Cgroups    []string          `json:"cgroups,omitempty"`
+	// Paused: nothing of it is to run until somebody attaches to it.
+	Paused bool `json:"paused,omitempty"`
 }
 
 func (r record) info() sandbox.Info {
+	state := sandbox.Running
+	if r.Paused {
+		state = sandbox.Paused
+	}
 	labels := map[string]string{}
 	maps.Copy(labels, r.Labels)
 	labels[sandbox.LabelSession] = r.Key
@@ -64,7 +70,7 @@ func (r record) info() sandbox.Info {
 		ID:         r.ID,
 		Key:        r.Key,
 		Generation: r.Generation,
-		State:      sandbox.Running,
+		State:      state,
 		Labels:     labels,
 		Created:    r.Created,
 		Expires:    r.Expires,
@@ -91,11 +97,12 @@ func (h home) save(r record) error {
 	return writeFile(h.file("box.json"), text)
 }
 
-// living returns the record of a box whose guest lives. A record that cannot be
-// read is as good as none: whatever it described can be made anew.
+// living returns the record of a box whose guest lives, or that is paused. A
+// record that cannot be read is as good as none: whatever it described can be made
+// anew.
 func (h home) living() (record, bool) {
 	r, err := h.load()
-	return r, err == nil && r.Process.alive()
+	return r, err == nil && (r.Paused || r.Process.alive())
 }
 
 // writeFile replaces a file that nobody in a box can reach.

@@ -166,9 +166,17 @@ func (p *Provider) Check(ctx context.Context) error { return p.wrapper.check(ctx
 // Limits says in one sentence which limits every box is held to.
 func (p *Provider) Limits() string { return p.cgroups.String() }
 
-// Attach returns a handle on a box and extends it by ttl, if that is positive.
+// Attach returns a handle on a box, wakes it if it is paused, and extends it by
+// ttl, if that is positive.
 func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
-	if err := p.Extend(ctx, id, time.Now().Add(ttl)); err != nil {
+	err := p.hold(ctx, id, func(r *record) error {
+		// Before it wakes: its guest looks at once how long it may live.
+		if err := p.extend(r, time.Now().Add(ttl)); err != nil {
+			return err
+		}
+		return p.wake(ctx, r)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("attaching to box %s: %w", id, err)
 	}
 	client := p.client(id)
@@ -181,15 +189,17 @@ func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sa
 	return client, nil
 }
 
-// Peek returns a handle on a box that lives, and changes nothing about it: not
-// even how long it lives.
-func (p *Provider) Peek(_ context.Context, id string) (sandbox.Box, error) {
-	if folder.IsID(id) {
-		if _, lives := p.home(id).living(); lives {
-			return p.client(id), nil
-		}
+// Peek returns a handle on a box that runs, and changes nothing about it: not
+// even how long it lives. One that is paused is sandbox.ErrBusy.
+func (p *Provider) Peek(ctx context.Context, id string) (sandbox.Box, error) {
+	info, err := p.Info(ctx, id)
+	if err == nil && info.State == sandbox.Paused {
+		err = fmt.Errorf("box %s is paused: %w", id, sandbox.ErrBusy)
 	}
-	return nil, fmt.Errorf("looking for box %s: %w", id, sandbox.ErrGone)
+	if err != nil {
+		return nil, err
+	}
+	return p.client(id), nil
 }
 
 func (p *Provider) client(id string) *guest.Client {
@@ -263,19 +273,27 @@ func (p *Provider) look(ctx context.Context, name string) (r record, lives bool,
 
 // Extend moves a box's expiry, and never shortens it.
 func (p *Provider) Extend(ctx context.Context, id string, until time.Time) error {
+	if err := p.hold(ctx, id, func(r *record) error { return p.extend(r, until) }); err != nil {
+		return fmt.Errorf("extending box %s: %w", id, err)
+	}
+	return nil
+}
+
+// hold does something to a box that lives, with its lock.
+func (p *Provider) hold(ctx context.Context, id string, do func(*record) error) error {
 	if !folder.IsID(id) {
-		return fmt.Errorf("extending box %s: %w", id, sandbox.ErrGone)
+		return sandbox.ErrGone
 	}
 	unlock, err := p.lock(ctx, id)
 	if err != nil {
-		return fmt.Errorf("extending box %s: %w", id, err)
+		return err
 	}
 	defer unlock()
 	r, lives := p.home(id).living()
 	if !lives {
-		return fmt.Errorf("extending box %s: %w", id, sandbox.ErrGone)
+		return sandbox.ErrGone
 	}
-	return p.extend(&r, until)
+	return do(&r)
 }
 
 // extend tells the guest first: a record may promise less than the guest
@@ -287,14 +305,9 @@ func (p *Provider) extend(r *record, until time.Time) error {
 	r.Expires = until.UTC()
 	home := p.home(r.ID)
 	if err := writeFile(home.expires(), guest.FormatExpiry(r.Expires)); err != nil {
-		return fmt.Errorf("extending box %s: %w", r.ID, err)
+		return err
 	}
 	return home.save(*r)
-}
-
-// Pause is not possible: a process that stands still keeps its memory.
-func (p *Provider) Pause(context.Context, string) error {
-	return fmt.Errorf("pausing a local box: %w", sandbox.ErrUnsupported)
 }
 
 // Destroy ends a box, its processes and its files.
@@ -328,11 +341,8 @@ func (p *Provider) bury(ctx context.Context, id string) (rubbish string, err err
 func (p *Provider) buryLocked(ctx context.Context, id string) (rubbish string, err error) {
 	home := p.home(id)
 	if r, err := home.load(); err == nil {
-		if err := r.Process.end(ctx); err != nil {
-			return "", fmt.Errorf("ending its processes: %w", err)
-		}
-		if err := removeGroups(ctx, r.Cgroups); err != nil {
-			return "", fmt.Errorf("removing its limits: %w", err)
+		if err := r.end(ctx); err != nil {
+			return "", err
 		}
 	}
 	rubbish = folder.Grave(p.cfg.Dir, id)

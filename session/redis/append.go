@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"ship/session"
 )
@@ -27,7 +24,7 @@ func (s *Store) Append(ctx context.Context, d session.Delivery) (session.Receipt
 	if err != nil {
 		return session.Receipt{}, err
 	}
-	err = s.around(ctx, "append", func() error { return s.group.do(ctx, p) })
+	err = s.around(ctx, "append", func() error { return s.groupOf(p).do(ctx, p) })
 	if err != nil {
 		return session.Receipt{}, fmt.Errorf("append to %s: %w", d.Session, err)
 	}
@@ -64,35 +61,19 @@ func prepare(d session.Delivery) (*parcel, error) {
 	return p, nil
 }
 
-// ingest writes a group and fills each parcel's receipt or error. On a single
-// node one script takes the whole group; on a cluster each slot has its own.
-func (s *Store) ingest(ctx context.Context, group []*parcel) {
-	if _, cluster := s.rdb.(*goredis.ClusterClient); !cluster {
-		s.ingestTogether(ctx, group)
-		return
-	}
-	var bySlot [shards][]*parcel
-	for _, p := range group {
-		bySlot[p.shard] = append(bySlot[p.shard], p)
-	}
-	var wg sync.WaitGroup
-	for _, part := range bySlot {
-		if len(part) > 0 {
-			wg.Go(func() { s.ingestTogether(ctx, part) })
-		}
-	}
-	wg.Wait()
-}
+// groupOf is where a parcel travels: what goes together must reach one server.
+func (s *Store) groupOf(p *parcel) *flusher { return s.groups[p.shard%len(s.groups)] }
 
-// ingestTogether writes parcels with one script.
-func (s *Store) ingestTogether(ctx context.Context, group []*parcel) {
+// ingest writes a group with one script and fills each parcel's receipt or
+// error.
+func (s *Store) ingest(ctx context.Context, group []*parcel) {
 	var keys []string
 	var args []any
 	for _, p := range group {
 		keys = append(keys, p.keys...)
 		args = append(args, p.args...)
 	}
-	res, err := s.run(ctx, ingestScript, keys, args...)
+	res, err := s.write(ctx, keys, args)
 	answers, ok := res.([]any)
 	if err == nil && (!ok || len(answers) != len(group)) {
 		err = fmt.Errorf("ingest answered %v", res)
@@ -102,6 +83,14 @@ func (s *Store) ingestTogether(ctx context.Context, group []*parcel) {
 			p.receipt, p.err = receipt(answers[i])
 		}
 	}
+}
+
+// write runs the ingest script, and waits for what is to be waited for.
+func (s *Store) write(ctx context.Context, keys []string, args []any) (any, error) {
+	if s.wait.nothing() {
+		return s.run(ctx, ingestScript, keys, args...)
+	}
+	return s.repeat(ctx, func() (any, error) { return s.writeAndWait(ctx, keys, args) })
 }
 
 // receipt reads one answer of the ingest script.

@@ -49,18 +49,6 @@ func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// eachNode visits every server that holds keys; on a cluster, several at once.
-func (s *Store) eachNode(ctx context.Context, visit func(context.Context, *goredis.Client) error) error {
-	switch rdb := s.rdb.(type) {
-	case *goredis.ClusterClient:
-		return rdb.ForEachMaster(ctx, visit)
-	case *goredis.Client:
-		return visit(ctx, rdb)
-	default:
-		return fmt.Errorf("unexpected client %T", rdb)
-	}
-}
-
 // Forget implements session.Archive. The transcript goes with the session. A
 // session whose owner let the lease run out is held by nobody.
 func (s *Store) Forget(ctx context.Context, id session.ID) error {

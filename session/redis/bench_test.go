@@ -71,7 +71,7 @@ func alone(b *testing.B) func(*Store, session.Delivery) error {
 		if err != nil {
 			return err
 		}
-		s.ingestTogether(b.Context(), []*parcel{p})
+		s.ingest(b.Context(), []*parcel{p})
 		return p.err
 	}
 }

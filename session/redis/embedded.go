@@ -231,7 +231,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 // ask returns the pid of the server on the socket, which answers only when its
 // data is loaded.
 func (s *Server) ask(ctx context.Context) (pid int, err error) {
-	opts, err := parse(s.URL())
+	opts, err := parseSingle(s.URL())
 	if err != nil {
 		return 0, err
 	}

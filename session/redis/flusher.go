@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 
 	"ship/session"
 )
@@ -39,27 +40,28 @@ type flusher struct {
 	write   func(context.Context, []*parcel)
 	parcels chan *parcel
 	quit    chan struct{}
-	ended   chan struct{}
+	loops   sync.WaitGroup
 }
 
-// newFlusher starts the goroutine that stop ends. write is called by it alone,
-// one group at a time.
-func newFlusher(ctx context.Context, write func(context.Context, []*parcel)) *flusher {
+// newFlusher starts the goroutines that stop ends. Each has one group at a time
+// on its way; write is called by as many of them at once.
+func newFlusher(ctx context.Context, write func(context.Context, []*parcel), lanes int) *flusher {
 	f := &flusher{
 		write: write,
 		// Without a buffer: a parcel that was not taken was not sent.
 		parcels: make(chan *parcel),
 		quit:    make(chan struct{}),
-		ended:   make(chan struct{}),
 	}
-	go f.loop(ctx)
+	for range lanes {
+		f.loops.Go(func() { f.loop(ctx) })
+	}
 	return f
 }
 
-// stop returns when the group that is on its way has arrived.
+// stop returns when the groups that are on their way have arrived.
 func (f *flusher) stop() {
 	close(f.quit)
-	<-f.ended
+	f.loops.Wait()
 }
 
 // do hands a parcel over and waits for what becomes of it. When ctx ends the
@@ -82,7 +84,6 @@ func (f *flusher) do(ctx context.Context, p *parcel) error {
 }
 
 func (f *flusher) loop(ctx context.Context) {
-	defer close(f.ended)
 	for {
 		select {
 		case <-f.quit:

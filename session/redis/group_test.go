@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"ship/session"
 	"ship/session/redis/redistest"
@@ -131,7 +126,7 @@ func TestFlusherGathers(t *testing.T) {
 	f := newFlusher(t.Context(), func(_ context.Context, group []*parcel) {
 		sizes <- len(group)
 		<-proceed
-	})
+	}, 1)
 	var wg sync.WaitGroup
 	send := func(n int, size int) {
 		for range n {
@@ -194,96 +189,4 @@ func TestFlusherSkipsGone(t *testing.T) {
 	if <-group[0].done; !errors.Is(group[0].err, left) {
 		t.Errorf("the other one's error is %v, want the cause", group[0].err)
 	}
-}
-
-// TestCluster runs the store on a cluster of one node, which holds all slots
-// and refuses any step over two of them.
-func TestCluster(t *testing.T) {
-	t.Parallel()
-	port := clusterPort(t)
-	srv := redistest.Start(t, "--cluster-enabled", "yes", "--bind", "127.0.0.1", "--port", port)
-	opts := &goredis.ClusterOptions{Addrs: []string{"127.0.0.1:" + port}}
-	node, err := parse(srv.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := goredis.NewClient(node)
-	t.Cleanup(func() { _ = client.Close() })
-	if err := client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
-	awaitCluster(t, client)
-	opts.MaxRetries, opts.MaintNotificationsConfig = -1, node.MaintNotificationsConfig
-	s, err := open(t.Context(), goredis.NewClusterClient(opts), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	checkInboxes(t, s, appendAll(t, s, 100))
-	clusterLife(t, s)
-}
-
-// clusterLife takes every session through all that a store does.
-func clusterLife(t *testing.T, s *Store) {
-	ctx := t.Context()
-	ids, err := s.Due(ctx, 100)
-	if err != nil || len(ids) != 40 {
-		t.Fatalf("%d sessions are due, %v; want 40", len(ids), err)
-	}
-	for _, id := range ids {
-		c, err := s.Claim(ctx, id, "t", time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		newest, err := s.Renew(ctx, c.Lease, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		k := session.Commit{Cursor: newest, State: []byte("{}"), Release: true, Due: -1, Dead: []session.DeadLetter{{Session: id}}}
-		err = errors.Join(s.Commit(ctx, c.Lease, k), s.Write(ctx, id, []string{"line"}))
-		_, spendErr := s.Spend(ctx, string(id), session.Usage{Calls: 1})
-		if err := errors.Join(err, spendErr); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, err := s.Sessions(ctx)
-	if err != nil || len(all) != 40 {
-		t.Errorf("%d sessions, %v; want 40", len(all), err)
-	}
-	if dead, err := s.DeadLetters(ctx, 100); err != nil || len(dead) != 40 {
-		t.Errorf("%d dead letters, %v; want 40", len(dead), err)
-	}
-	for _, id := range all {
-		if err := s.Forget(ctx, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func awaitCluster(t *testing.T, client *goredis.Client) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if info, err := client.ClusterInfo(t.Context()).Result(); err == nil && strings.Contains(info, "cluster_state:ok") {
-			return
-		}
-	}
-	t.Fatal("the cluster did not form")
-}
-
-// clusterPort is a free port whose bus port, 10000 higher, is one as well. Both lie
-// below those that the kernel gives to whoever asks for any.
-func clusterPort(t *testing.T) string {
-	t.Helper()
-	for port := 20000 + os.Getpid()%2000; port < 22700; port++ {
-		if free(port) && free(port+10000) {
-			return fmt.Sprint(port)
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
-}
-
-func free(port int) bool {
-	l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-	return err == nil && l.Close() == nil
 }

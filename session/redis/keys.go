@@ -41,10 +41,12 @@ func keysOf(id session.ID) keys {
 		state:   t + ":st:" + string(id),
 		inbox:   t + ":in:" + string(id),
 		log:     t + ":log:" + string(id),
-		sched:   t + ":sched",
+		sched:   schedKey(shardOf(string(id))),
 		dlq:     deadKey(shardOf(string(id))),
 		dedupe:  t + ":dlv:",
 	}
 }
+
+func schedKey(shard int) string { return tag(shard) + ":sched" }
 
 func accountKey(name string) string { return tag(shardOf(name)) + ":spend:" + name }

@@ -15,17 +15,14 @@ import (
 	"ship/session"
 )
 
-// Due implements session.Store: one round trip for all shards.
+// Due implements session.Store: one round trip for all shards. On a cluster the
+// sessions of a server that does not answer are left out, as long as another
+// answers.
 func (s *Store) Due(ctx context.Context, limit int) ([]session.ID, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
 	waiting, err := s.due(ctx, limit)
-	if goredis.HasErrorPrefix(err, "NOSCRIPT") {
-		if err = s.load(ctx, dueScript); err == nil {
-			waiting, err = s.due(ctx, limit)
-		}
-	}
 	if err != nil {
 		return nil, fmt.Errorf("look for due sessions: %w", err)
 	}
@@ -47,26 +44,44 @@ func (s *Store) due(ctx context.Context, limit int) ([]appointment, error) {
 	cmds := make([]*goredis.Cmd, shards)
 	_, err := s.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i := range cmds {
-			cmds[i] = p.EvalSha(ctx, dueScript.Hash(), []string{tag(i) + ":sched"}, limit)
+			cmds[i] = p.EvalSha(ctx, dueScript.Hash(), []string{schedKey(i)}, limit)
 		}
 		return nil
 	})
+	if err != nil && s.slots() == 1 && !goredis.HasErrorPrefix(err, "NOSCRIPT") {
+		return nil, err
+	}
+	var all []appointment
+	var errs []error
+	for i, cmd := range cmds {
+		if goredis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			cmd = dueScript.Run(ctx, s.rdb, []string{schedKey(i)}, limit)
+		}
+		found, err := appointments(cmd)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		all = append(all, found...)
+	}
+	if len(errs) > 0 && (len(errs) == len(cmds) || s.slots() == 1) {
+		return nil, errs[0]
+	}
+	return all, nil
+}
+
+// appointments reads the answer of the due script.
+func appointments(cmd *goredis.Cmd) ([]appointment, error) {
+	flat, err := cmd.StringSlice()
 	if err != nil {
 		return nil, err
 	}
 	var all []appointment
-	for _, cmd := range cmds {
-		flat, err := cmd.StringSlice()
+	for pair := range slices.Chunk(flat, 2) {
+		at, err := strconv.ParseFloat(pair[1], 64)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("score of %s: %w", pair[0], err)
 		}
-		for pair := range slices.Chunk(flat, 2) {
-			at, err := strconv.ParseFloat(pair[1], 64)
-			if err != nil {
-				return nil, fmt.Errorf("score of %s: %w", pair[0], err)
-			}
-			all = append(all, appointment{session.ID(pair[0]), int64(at)})
-		}
+		all = append(all, appointment{session.ID(pair[0]), int64(at)})
 	}
 	return all, nil
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"ship/session"
 )
 
@@ -28,8 +30,13 @@ func (s *Store) Spend(ctx context.Context, account string, u session.Usage) (ses
 	if math.IsNaN(u.USD) || math.Abs(u.USD) > 1e9 {
 		return session.Usage{}, fmt.Errorf("spend from %s: not an amount: %v", account, u.USD)
 	}
-	total, err := spendScript.Run(ctx, s.rdb, []string{accountKey(account)},
-		u.Calls, u.Input, u.Output, int64(math.Round(u.USD*1e6)), keepAccount.Milliseconds()).Int64Slice()
+	key := accountKey(account)
+	var total []int64
+	err := s.once(ctx, key, func(node *goredis.Client) (err error) {
+		total, err = spendScript.Run(ctx, node, []string{key},
+			u.Calls, u.Input, u.Output, int64(math.Round(u.USD*1e6)), keepAccount.Milliseconds()).Int64Slice()
+		return err
+	})
 	if err != nil {
 		return session.Usage{}, fmt.Errorf("spend from %s: %w", account, err)
 	}

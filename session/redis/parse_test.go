@@ -15,16 +15,28 @@ func FuzzParse(f *testing.F) {
 		f.Add("rediss", seed)
 		f.Add("unix", seed)
 		f.Add("http", seed)
+		f.Add("redis+cluster", seed)
+		f.Add("rediss+sentinel", seed+"/main")
 	}
 	f.Fuzz(func(t *testing.T, scheme, rest string) {
 		const secret = "s3cr3t-Pa55"
 		if strings.Contains(scheme+rest, secret) {
 			t.Skip()
 		}
-		opts, err := parse(scheme + "://user:" + secret + "@" + rest)
+		a, err := parse(scheme + "://user:" + secret + "@" + rest)
 		if err != nil {
 			if strings.Contains(err.Error(), secret) {
 				t.Errorf("the error shows the password: %v", err)
+			}
+			return
+		}
+		if shown := a.String(); strings.Contains(shown, secret) {
+			t.Errorf("the address shows the password: %s", shown)
+		}
+		opts := a.single
+		if opts == nil {
+			if a.password != secret || len(a.hosts) == 0 {
+				t.Errorf("parsed as %+v", a)
 			}
 			return
 		}

@@ -17,12 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"ship/session"
 )
@@ -38,9 +36,19 @@ const (
 
 // Options for Open.
 type Options struct {
-	// URL of a single node: redis://, rediss:// or unix://. It may hold a
-	// password and never appears in an error.
+	// URL says where the servers are. One server: redis://, rediss:// (TLS) or
+	// unix://. A primary that Sentinels watch over:
+	// redis+sentinel://USER:PASSWORD@HOST,HOST,HOST/NAME, with the login of the
+	// servers and the addresses of the Sentinels. A cluster:
+	// redis+cluster://USER:PASSWORD@HOST,HOST,HOST, any of its nodes. It may
+	// hold a password and never appears in an error.
 	URL string
+	// SentinelPassword is what the Sentinels themselves ask for, if they do.
+	SentinelPassword string
+	// TLS is for addresses with rediss.
+	TLS TLS
+	// Wait is what a delivery waits for before it counts as accepted.
+	Wait Wait
 	// Logger for what is healed silently; nil discards.
 	Logger *slog.Logger
 	// Hook, when set, is called before and after every write that decides
@@ -52,29 +60,36 @@ type Options struct {
 // Store keeps sessions in Redis. It implements session.Inbox, Store, Archive,
 // Graveyard, Transcript and Ledger. All methods are safe for concurrent use.
 type Store struct {
-	rdb   goredis.UniversalClient
-	log   *slog.Logger
-	hook  func(context.Context, string)
-	group *flusher
+	rdb  goredis.UniversalClient
+	log  *slog.Logger
+	hook func(context.Context, string)
+	wait Wait
+	// watched: Sentinels may put another server in this one's place.
+	watched bool
+	groups  []*flusher // one, or on a cluster one per shard
 }
 
 // Open connects, checks that the server can be trusted with sessions, and
 // starts the goroutine that sends deliveries in groups, which Close ends. It
 // waits for a server that is still loading its data until ctx ends.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	opts, err := parse(o.URL)
+	a, err := parse(o.URL)
 	if err != nil {
 		return nil, err
 	}
-	s, err := open(ctx, goredis.NewClient(opts), o)
+	rdb, err := a.client(o)
 	if err != nil {
-		return nil, fmt.Errorf("open redis at %s: %w", opts.Addr, err)
+		return nil, err
+	}
+	s, err := open(ctx, a, rdb, o)
+	if err != nil {
+		return nil, fmt.Errorf("open redis at %s: %w", a, err)
 	}
 	return s, nil
 }
 
-func open(ctx context.Context, rdb goredis.UniversalClient, o Options) (*Store, error) {
-	s := &Store{rdb: rdb, log: o.Logger, hook: o.Hook}
+func open(ctx context.Context, a address, rdb goredis.UniversalClient, o Options) (*Store, error) {
+	s := &Store{rdb: rdb, watched: a.mode == sentinel, log: o.Logger, hook: o.Hook, wait: o.Wait.withDefaults()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -85,14 +100,19 @@ func open(ctx context.Context, rdb goredis.UniversalClient, o Options) (*Store, 
 		return nil, errors.Join(err, rdb.Close())
 	}
 	// The store outlives the call that opens it, which may have a deadline.
-	s.group = newFlusher(context.WithoutCancel(ctx), s.ingest)
+	ctx = context.WithoutCancel(ctx)
+	for range s.slots() {
+		s.groups = append(s.groups, newFlusher(ctx, s.ingest, s.wait.lanes()))
+	}
 	return s, nil
 }
 
 // Close waits for the deliveries that are being written, then disconnects.
 // Appends after it fail. It is called once.
 func (s *Store) Close() error {
-	s.group.stop()
+	for _, g := range s.groups {
+		g.stop()
+	}
 	if err := s.rdb.Close(); err != nil {
 		return fmt.Errorf("close redis: %w", err)
 	}
@@ -100,41 +120,27 @@ func (s *Store) Close() error {
 }
 
 // Ping answers nil when the server takes commands: it is there, it has loaded
-// its data, and it can write its append-only file.
+// its data, and it can write its append-only file. Of a cluster one node is
+// enough: what the others hold is refused one by one.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.rdb.Ping(ctx).Err(); err != nil {
+	answered, err := s.ping(ctx)
+	if err != nil && answered == 0 {
 		return fmt.Errorf("ping redis: %w", err)
 	}
 	return nil
 }
 
-// parse reads a URL without ever repeating it, for it may hold a password.
-func parse(address string) (*goredis.Options, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, errors.New("redis.url cannot be parsed: write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH")
-	}
-	if u.Scheme == "unix" && len(u.Path) > maxSocketPath {
-		return nil, fmt.Errorf("redis.url: the socket's path has %d bytes, the system allows %d", len(u.Path), maxSocketPath)
-	}
-	opts, err := goredis.ParseURL(address)
-	if err != nil {
-		return nil, fmt.Errorf("redis.url with scheme %q is not understood: write redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH", u.Scheme)
-	}
-	harden(opts)
-	return opts, nil
-}
-
-// harden sets what the safety of the store rests on.
-func harden(o *goredis.Options) {
-	logging.Disable()              // to the standard error, and what it says comes back as errors
-	o.ContextTimeoutEnabled = true // otherwise deadlines of contexts are ignored
-	o.MaxRetries = -1              // what may be repeated, and what not, is decided here
-	o.DialTimeout = commandTime
-	o.DialerRetries = 1
-	o.ReadTimeout = commandTime
-	o.WriteTimeout = commandTime
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+// ping counts the servers that take commands.
+func (s *Store) ping(ctx context.Context) (answered int64, err error) {
+	var n atomic.Int64
+	err = s.eachNode(ctx, func(ctx context.Context, node *goredis.Client) error {
+		err := node.Ping(ctx).Err()
+		if err == nil {
+			n.Add(1)
+		}
+		return err
+	})
+	return n.Load(), err
 }
 
 // around performs a write between its two points.
@@ -148,12 +154,18 @@ func (s *Store) around(ctx context.Context, op string, write func() error) error
 // run sends a script that may be performed twice, again when its answer was
 // lost. A server that forgot the script gets it with the next try.
 func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) (any, error) {
+	return s.repeat(ctx, func() (any, error) { return script.Run(ctx, s.rdb, keys, args...).Result() })
+}
+
+// repeat does once more what may be done twice and got no answer.
+func (s *Store) repeat(ctx context.Context, do func() (any, error)) (any, error) {
 	for try := 0; ; try++ {
-		res, err := script.Run(ctx, s.rdb, keys, args...).Result()
+		res, err := do()
 		if !again(err) || try == repeats || ctx.Err() != nil {
 			return res, err
 		}
 		s.log.WarnContext(ctx, "redis did not answer, asking again", "err", err)
+		s.relocate(ctx)
 		if err := session.Sleep(ctx, 25*time.Millisecond<<(2*try)); err != nil {
 			return nil, err
 		}
@@ -164,13 +176,21 @@ func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, 
 func again(err error) bool {
 	var said goredis.Error
 	switch {
-	case err == nil, errors.Is(err, goredis.ErrClosed):
+	case err == nil, errors.Is(err, goredis.ErrClosed), errors.Is(err, errUnconfirmed):
 		return false
 	case errors.As(err, &said):
-		return goredis.IsLoadingError(err)
+		return passes(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	default:
 		return true
 	}
+}
+
+// passes: the server refuses for a moment, as while it starts, or while another
+// takes its place.
+func passes(err error) bool {
+	_, moved := goredis.IsMovedError(err)
+	return moved || goredis.IsLoadingError(err) || goredis.IsReadOnlyError(err) ||
+		goredis.IsMasterDownError(err) || goredis.IsClusterDownError(err) || goredis.IsTryAgainError(err)
 }

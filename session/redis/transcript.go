@@ -30,12 +30,15 @@ func (s *Store) Write(ctx context.Context, id session.ID, lines []string) error 
 		return nil
 	}
 	key := keysOf(id).log
-	_, err := s.rdb.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		for _, line := range lines {
-			p.XAdd(ctx, &goredis.XAddArgs{Stream: key, MaxLen: maxLines, Approx: true, Values: []string{"l", line}})
-		}
-		p.Expire(ctx, key, keepLines)
-		return nil
+	err := s.once(ctx, key, func(node *goredis.Client) error {
+		_, err := node.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+			for _, line := range lines {
+				p.XAdd(ctx, &goredis.XAddArgs{Stream: key, MaxLen: maxLines, Approx: true, Values: []string{"l", line}})
+			}
+			p.Expire(ctx, key, keepLines)
+			return nil
+		})
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("write transcript of %s: %w", id, err)

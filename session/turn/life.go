@@ -60,7 +60,7 @@ func (w *Worker) enter(ctx context.Context, job session.Job) (sandbox.Box, lifec
 				Say: "The box was busy for too long. `/ship retry` tries again.",
 			}
 		case lifecycle.Use:
-			box, life, err = w.use(ctx, job, life)
+			box, life, err = w.reuse(ctx, job, life)
 		case lifecycle.Resume:
 			box, life, err = w.resume(ctx, job, life)
 		}
@@ -69,6 +69,23 @@ func (w *Worker) enter(ctx context.Context, job session.Job) (sandbox.Box, lifec
 		}
 	}
 	return nil, life, fmt.Errorf("no box of %s can be used: %w", job.State.ID, sandbox.ErrTransient)
+}
+
+// reuse attaches to a box that runs by our record. One at rest may have been
+// paused since, without anybody having heard of it, and then it just woke: it is
+// looked at as one that did.
+func (w *Worker) reuse(ctx context.Context, job session.Job, life lifecycle.Box) (sandbox.Box, lifecycle.Box, error) {
+	at := job.Now()
+	box, life, err := w.use(ctx, job, life)
+	if err != nil || box == nil || life.State != lifecycle.Idle {
+		return box, life, err
+	}
+	behind, err := w.behind(ctx, box, life)
+	if err != nil || !behind {
+		return box, life, err
+	}
+	life, err = life.Apply(lifecycle.Gone, at)
+	return nil, life, err
 }
 
 // use attaches to a box that runs. No box and no error: it is gone.
@@ -95,16 +112,26 @@ func (w *Worker) resume(ctx context.Context, job session.Job, life lifecycle.Box
 	if err != nil || box == nil {
 		return nil, life, err
 	}
-	marker, err := readMarker(ctx, box)
+	behind, err := w.behind(ctx, box, life)
 	if err != nil {
 		return nil, life, err
 	}
-	life, err = life.Apply(life.Woken(marker), at)
-	if life.State == lifecycle.Lost {
-		w.Log.Warn("a box woke without its last files", "session", string(job.State.ID), "box", life.ID, "marker", marker, "want", life.Marker)
+	if behind {
+		life, err = life.Apply(lifecycle.Behind, at)
 		return nil, life, err
 	}
+	life, err = life.Apply(lifecycle.ResumeDone, at)
 	return box, life, err
+}
+
+// behind tells whether a box has older files than those it was left with.
+func (w *Worker) behind(ctx context.Context, box sandbox.Box, life lifecycle.Box) (bool, error) {
+	marker, err := readMarker(ctx, box)
+	if err != nil || life.Woken(marker) != lifecycle.Behind {
+		return false, err
+	}
+	w.Log.Warn("a box woke without its last files", "session", life.Session, "box", life.ID, "marker", marker, "want", life.Marker)
+	return true, nil
 }
 
 func readMarker(ctx context.Context, box sandbox.Box) (int64, error) {

@@ -181,8 +181,19 @@ func (s *slots) expire() {
 
 func (s *slots) tell() {
 	for i, w := range s.waiting {
-		w.hear(i + 1)
+		w.hear(about(i + 1))
 	}
+}
+
+// about is a place as it is told: up to ten as it is, and from there rounded up
+// to its first figure. Whenever somebody leaves the queue all others move up, and
+// each word of that is a commit and a message, of which platforms take few.
+func about(place int) int {
+	step := 1
+	for place > 10*step {
+		step *= 10
+	}
+	return (place + step - 1) / step * step
 }
 
 // hear is called with the lock held, so that there is one sender at a time.

@@ -3,7 +3,9 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,5 +151,42 @@ func TestSlotsServeWhoWaitsWhenAPlaceLapses(t *testing.T) {
 		if waited := time.Since(began); waited > time.Hour+2*time.Minute {
 			t.Errorf("waited %s", waited)
 		}
+	})
+}
+
+func TestPlacesAreToldRoughly(t *testing.T) {
+	t.Parallel()
+	for place, want := range map[int]int{1: 1, 9: 9, 10: 10, 11: 20, 20: 20, 21: 30, 100: 100, 101: 200, 999: 1000, 1001: 2000} {
+		if got := about(place); got != want {
+			t.Errorf("place %d is told as %d, want %d", place, got, want)
+		}
+	}
+}
+
+// TestFewAreToldOfAMove: most of those who wait far behind hear nothing when the
+// queue moves up by one.
+func TestFewAreToldOfAMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlots(1, 0)
+		if err := s.acquire(t.Context(), claim{id: "first", keep: time.Hour}, nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var told atomic.Int64
+		for i := range 500 {
+			go func() {
+				_ = s.acquire(ctx, claim{id: session.ID(fmt.Sprint(i)), keep: time.Hour}, func(int) { told.Add(1) })
+			}()
+		}
+		synctest.Wait()
+		told.Store(0)
+		s.release("first")
+		synctest.Wait()
+		if n := told.Load(); n == 0 || n > 30 {
+			t.Errorf("%d of 499 were told that the queue moved", n)
+		}
+		cancel(session.ErrShutdown)
+		synctest.Wait()
 	})
 }

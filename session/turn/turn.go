@@ -224,7 +224,7 @@ func (w *Worker) attach(ctx context.Context, job session.Job, id string) (sandbo
 		return nil, fmt.Errorf("attach: %w", err)
 	}
 	if err := w.hand(ctx, job, box); err != nil {
-		return nil, err
+		return nil, w.verdict(ctx, id, err)
 	}
 	return box, nil
 }
@@ -246,7 +246,7 @@ func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, e
 	if cause := context.Cause(ctx); errors.Is(cause, session.ErrLeaseLost) || errors.Is(cause, session.ErrShutdown) {
 		w.slots.release(job.State.ID)
 	}
-	return session.Performed{}, boxProblem("run the agent", err)
+	return session.Performed{}, boxProblem("run the agent", w.verdict(ctx, job.State.Box, err))
 }
 
 func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Performed, error) {

@@ -157,6 +157,14 @@ func (s *Server) Ref(repo, ref string) string {
 	return commit
 }
 
+// Contains tells whether a commit is on a branch.
+func (s *Server) Contains(repo, branch, commit string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, err := s.git(s.must(repo), "", "merge-base", "--is-ancestor", commit, "refs/heads/"+branch)
+	return err == nil
+}
+
 // Diff returns what head has that base lacks, as a patch.
 func (s *Server) Diff(repo, base, head string) (string, error) {
 	s.mu.Lock()

@@ -59,13 +59,16 @@ func failureCode(body string) string {
 	return ""
 }
 
-// clip shortens to at most n bytes, on a rune's edge.
+// clip shortens to at most n bytes, on a rune's edge, and says that it did: who
+// looks for secrets in what is left has to know that one may be cut.
 func clip(s string, n int) string {
+	const mark = "…"
 	if len(s) <= n {
 		return s
 	}
+	n -= len(mark)
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
-	return s[:n]
+	return s[:max(n, 0)] + mark
 }

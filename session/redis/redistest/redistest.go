@@ -5,10 +5,12 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,9 +24,11 @@ const patience = time.Minute
 // forces every write to the disk unless told otherwise. It is used from the
 // test's own goroutine.
 type Server struct {
-	tb   testing.TB
-	dir  string
-	args []string
+	tb      testing.TB
+	dir     string
+	program string
+	args    []string
+	env     []string
 
 	process *os.Process
 	exited  chan struct{} // closed when process has ended
@@ -36,6 +40,31 @@ type Server struct {
 // the test: what it shows cannot be shown otherwise.
 func Start(tb testing.TB, args ...string) *Server {
 	tb.Helper()
+	s := prepare(tb)
+	s.args = append([]string{
+		"--port", "0", "--unixsocket", s.Socket(), "--dir", s.dir, "--save", "",
+		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+	}, args...)
+	s.Restart()
+	return s
+}
+
+// StartNewer is Start for what only Redis 7.2 or newer can do. It skips the
+// test where there is none: what is installed may be older. NewerEnv names
+// another program to try.
+func StartNewer(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	program := newer(tb)
+	s := Start(tb, args...)
+	s.Kill()
+	s.program = program
+	s.Restart()
+	return s
+}
+
+// prepare makes the directory of a server, which ends with the test.
+func prepare(tb testing.TB) *Server {
+	tb.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		tb.Fatal("this test needs redis-server 7.0 or newer: apt install redis-server, dnf install redis, or brew install redis")
 	}
@@ -44,14 +73,13 @@ func Start(tb testing.TB, args ...string) *Server {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Server{tb: tb, dir: dir, args: args}
+	s := &Server{tb: tb, dir: dir, program: "redis-server"}
 	tb.Cleanup(func() {
 		s.Kill()
 		if err := os.RemoveAll(dir); err != nil {
 			tb.Error(err)
 		}
 	})
-	s.Restart()
 	return s
 }
 
@@ -105,11 +133,8 @@ func (s *Server) Restart() {
 		s.tb.Fatal(err)
 	}
 	defer func() { _ = out.Close() }() // the server has its own copy
-	ours := []string{
-		"--port", "0", "--unixsocket", s.Socket(), "--dir", s.dir, "--save", "",
-		"--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "noeviction",
-	}
-	cmd := exec.Command("redis-server", append(ours, s.args...)...)
+	cmd := exec.Command(s.program, s.args...)
+	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		s.tb.Fatalf("start redis-server: %v", err)
@@ -146,25 +171,50 @@ func (s *Server) awaitReady() error {
 	}
 }
 
-// ping speaks the protocol itself: go-redis stays in one package.
+// ping is nil when the server answers, if only that it wants a password.
 func (s *Server) ping() error {
+	line, err := s.ask("PING")
+	if err == nil && line != "+PONG" && !strings.HasPrefix(line, "-NOAUTH") {
+		err = fmt.Errorf("PING answered %q", line)
+	}
+	return err
+}
+
+// Do sends a command and returns the first line of the answer, or the text
+// that follows it. An answer that is an error ends the test.
+func (s *Server) Do(words ...string) string {
+	s.tb.Helper()
+	answer, err := s.ask(strings.Join(words, " "))
+	if err != nil || strings.HasPrefix(answer, "-") {
+		s.tb.Fatalf("%s: %s %v", strings.Join(words, " "), answer, err)
+	}
+	return answer
+}
+
+// ask speaks the protocol itself: go-redis stays in one package.
+func (s *Server) ask(command string) (string, error) {
 	conn, err := net.DialTimeout("unix", s.Socket(), time.Second)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = conn.Close() }() // nothing is lost
-	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
-		return err
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return "", err
 	}
-	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
-		return err
+	if _, err := fmt.Fprintf(conn, "%s\r\n", command); err != nil {
+		return "", err
 	}
-	line, err := bufio.NewReader(conn).ReadString('\n')
-	if err != nil {
-		return err
+	in := bufio.NewReader(conn)
+	line, err := in.ReadString('\n')
+	line = strings.TrimSpace(line)
+	if err != nil || !strings.HasPrefix(line, "$") {
+		return line, err
 	}
-	if strings.TrimSpace(line) != "+PONG" {
-		return fmt.Errorf("PING answered %q", line)
+	size, err := strconv.Atoi(line[1:])
+	if err != nil || size < 0 {
+		return "", err
 	}
-	return nil
+	text := make([]byte, size)
+	_, err = io.ReadFull(in, text)
+	return string(text), err
 }
