@@ -448,7 +448,7 @@ func (r *rig) seq() (n int64) {
 }
 
 // stickyEnded matches the headings of a turn that has ended.
-var stickyEnded = regexp.MustCompile(`### (✅|⚠️|⏹️)`)
+var stickyEnded = regexp.MustCompile(`### (✅|⚠️|⏹️|⏸️)`)
 
 // world is what is left outside, without what depends on the clock.
 func (r *rig) world() string { return timeless(r.host.World()) }
