@@ -52,33 +52,6 @@ func (n *step) begin(a Admitted) {
 	}
 }
 
-// Payer is whose money a turn spends: who asked for it first;
-// empty: nobody whose spending is counted.
-func (t Turn) Payer() string {
-	if len(t.Requests) == 0 || t.Requests[0].By.Login == "" {
-		return ""
-	}
-	return t.Requests[0].Payer()
-}
-
-// budget is what a turn may spend.
-func (n *step) budget() float64 { return n.allowed(n.Budget) }
-
-// allowed is what a person wants a turn to spend, as far as they may; for none,
-// what is usual.
-func (n *step) allowed(usd float64) float64 {
-	if usd <= 0 {
-		usd = n.Budget
-	}
-	if usd <= 0 {
-		return n.policy.BudgetUSD
-	}
-	if most := n.policy.MaxBudgetUSD; most > 0 { // it may have been lowered since
-		usd = min(usd, most)
-	}
-	return usd
-}
-
 // announce tells of a turn's beginning or end where a message of its own is
 // due for that.
 func (n *step) announce(k EffectKind) {
