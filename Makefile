@@ -26,13 +26,38 @@ setup: ## Install what is missing, and say what
 build: ## Build bin/ship
 	CGO_ENABLED=0 go build -trimpath -o bin/ship ./cmd/ship
 
+# Both images are built in a folder with the program and nothing else.
+.PHONY: image
+image: build ## Container images: ship, and ship-box for boxes (docs/deploy.md)
+	mkdir -p bin/image && cp bin/ship bin/image/ship
+	docker build -t ship -f deploy/docker/Dockerfile bin/image
+	docker build -t ship-box -f deploy/e2b/e2b.Dockerfile bin/image
+
+.PHONY: template
+template: build ## The template ship at E2B; needs npm and E2B_API_KEY
+	mkdir -p bin/image && cp bin/ship deploy/e2b/e2b.Dockerfile bin/image/
+	npx --yes @e2b/cli@2.19.0 template create ship --path bin/image --cpu-count 2 --memory-mb 4096
+
 .PHONY: generate
 generate: ## Generate code anew
 	go generate ./...
 
 .PHONY: bench
 bench: setup ## Benchmarks of the intake, beside a bare handler in the same run
-	go test -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship
+	@set -o pipefail; go test -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship | \
+		awk '/the whole intake reaches/ { sum = $$0; sub(/.*the whole/, "bench: the whole", sum) } { print } END { print sum }'
+
+.PHONY: load
+load: setup ## Many sessions, bursts and kills, at the size that is promised; the last line sums up
+	@set -o pipefail; SHIP_TEST_LOAD=1 go test -count 1 -p 1 -run '^TestLoad' -v -timeout 1h ./cmd/ship | \
+		awk '/ LOAD / { text = $$0; sub(/.* LOAD /, "", text); said[n++] = text } /^ *--- FAIL/ { bad++ } !/"level":"INFO"/ { print } \
+		END { for (i = 0; i < n; i++) print "  " said[i]; print "load: " n " measurements, " (bad ? bad " tests failed" : "all within their bounds") }'
+
+SEEDS ?= 20
+.PHONY: chaos
+chaos: setup ## Real turns in boxes that fail; the last line sums up (SEEDS=200)
+	@set -o pipefail; SHIP_TEST_CHAOS_SEEDS=$(SEEDS) go test -count 1 -run '^TestChaos$$' -v -timeout 6h ./cmd/ship | \
+		awk '/: chaos: / { sum = $$0; sub(/.*: chaos: /, "chaos: ", sum) } { print } END { print sum }'
 
 FUZZTIME ?= 20s
 .PHONY: fuzz

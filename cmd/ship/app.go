@@ -314,7 +314,10 @@ func (a *app) runDoor(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("open the broker's socket to boxes: %w", err), listener.Close())
 		}
 	}
-	server := &http.Server{Handler: a.broker, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug)}
+	server := &http.Server{
+		Handler: a.broker, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
 	go func() {
 		<-ctx.Done()
 		_ = server.Close() // agents repeat what is cut

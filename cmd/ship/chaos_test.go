@@ -51,6 +51,8 @@ type chaosTally struct {
 	faults map[string]int
 	// turns that were asked for, and how often a person had to ask again.
 	turns, retries atomic.Int64
+	// well is how many runs ended as they have to.
+	well atomic.Int64
 }
 
 // chaosRun is the story of one seed: several people ask at once for something on
@@ -65,7 +67,7 @@ type chaosRun struct {
 // TestChaos: whatever becomes of the boxes, every turn ends with a settled check
 // and an answer, what the agent was said to have done is on the branch, and no
 // box is left. SHIP_TEST_CHAOS_SEEDS says how many seeds, SHIP_TEST_CHAOS_FROM
-// which is the first.
+// which is the first, and SHIP_TEST_CHAOS_AT_ONCE how many are played at a time.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	seeds, from := setNumber(t, "SHIP_TEST_CHAOS_SEEDS", 2), setNumber(t, "SHIP_TEST_CHAOS_FROM", 1)
@@ -119,8 +121,14 @@ func (c *chaosRun) play(t *testing.T) {
 		c.deliver(c.host.PullClosed(rigRepo, pr.Number, "mona", true))
 	}
 	c.await("the boxes to go", patience, func() bool { return len(c.boxes()) == 0 })
+	if pids := boxProcesses(c.dir); len(pids) > 0 {
+		t.Errorf("seed %d: processes of boxes are left: %v", c.seed, pids)
+	}
 	c.stop()
 	c.count(t)
+	if !t.Failed() {
+		c.tally.well.Add(1)
+	}
 }
 
 // ask asks for the like in every thread, and waits until it is done. What failed
@@ -295,8 +303,8 @@ func (y *chaosTally) summary(seeds int, took time.Duration) string {
 		kinds = append(kinds, fmt.Sprintf("%s %d", f, y.faults[f]))
 		sum += y.faults[f]
 	}
-	return fmt.Sprintf("%d runs, %d sessions, %d turns, %d faults (%s), %d times a person had to say retry, %s",
-		seeds, seeds*chaosSessions, y.turns.Load(), sum, strings.Join(kinds, ", "), y.retries.Load(), took.Round(time.Second))
+	return fmt.Sprintf("%d of %d runs ended well: %d sessions, %d turns, %d faults (%s), %d times a person had to say retry, %s",
+		y.well.Load(), seeds, seeds*chaosSessions, y.turns.Load(), sum, strings.Join(kinds, ", "), y.retries.Load(), took.Round(time.Second))
 }
 
 // TestChaosIsRefused: nobody has it by mistake.

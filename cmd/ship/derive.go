@@ -114,7 +114,8 @@ func first(name string, names []string) []string {
 
 // secrets are all that must never leave this process in a text.
 func (s Settings) secrets() []string {
-	out := []string{s.GitHub.PrivateKey.Reveal(), s.Redis.URL.Reveal(), s.Linear.ClientSecret.Reveal(), s.Slack.BotToken.Reveal(), s.Slack.AppToken.Reveal(), s.Sandbox.E2B.APIKey.Reveal()}
+	out := []string{s.GitHub.PrivateKey.Reveal(), s.Linear.ClientSecret.Reveal(), s.Slack.BotToken.Reveal(), s.Slack.AppToken.Reveal(), s.Sandbox.E2B.APIKey.Reveal()}
+	out = append(out, s.Redis.secrets()...)
 	for _, list := range []config.Secrets{s.GitHub.WebhookSecret, s.Linear.WebhookSecret, s.Linear.TokenKey, s.Slack.SigningSecret} {
 		out = append(out, list.Reveal()...)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -206,12 +205,7 @@ func (f finding) clean(p *patient) finding {
 // conceal takes the secrets of the settings out of a text. None should be in
 // there; this is for what libraries and other machines say.
 func (p *patient) conceal(text string) string {
-	known := p.settings.secrets()
-	if u, err := url.Parse(p.settings.Redis.URL.Reveal()); err == nil && u.User != nil {
-		password, _ := u.User.Password()
-		known = append(known, password)
-	}
-	for _, secret := range known {
+	for _, secret := range p.settings.secrets() {
 		for line := range strings.Lines(strings.ReplaceAll(secret, `\n`, "\n")) {
 			if line = strings.TrimSpace(line); len(line) >= 6 {
 				text = strings.ReplaceAll(text, line, "[redacted]")

@@ -110,16 +110,18 @@ func checkBrokerKey(_ context.Context, p *patient) finding {
 }
 
 func checkRedis(ctx context.Context, p *patient) finding {
-	if url := p.settings.Redis.URL.Reveal(); url != "" {
-		return askRedis(ctx, url, "", "start it, or correct redis.url")
+	o := p.settings.Redis.options(slog.New(slog.DiscardHandler))
+	if o.URL != "" {
+		o.Wait = p.settings.Redis.wait()
+		return askRedis(ctx, o, "", "start it, or correct redis.url")
 	}
-	address := redis.EmbeddedURL(filepath.Join(p.settings.DataDir, "redis"))
-	running, err := listens(address)
+	o.URL = redis.EmbeddedURL(filepath.Join(p.settings.DataDir, "redis"))
+	running, err := listens(o.URL)
 	switch {
 	case err != nil:
 		return bad("run ship doctor as the user that runs ship; if the path is too long, set a shorter data_dir", "embedded: %v", err)
 	case running:
-		return askRedis(ctx, address, "embedded, running: ", "see redis.log in data_dir")
+		return askRedis(ctx, o, "embedded, running: ", "see redis.log in data_dir")
 	}
 	return checkRedisServer(ctx)
 }
@@ -142,10 +144,10 @@ func listens(address string) (bool, error) {
 
 // askRedis opens the server as ship serve does, which marks a new one with the
 // number of shards. Twice is once.
-func askRedis(ctx context.Context, address, prefix, remedy string) finding {
+func askRedis(ctx context.Context, o redis.Options, prefix, remedy string) finding {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	store, err := redis.Open(ctx, redis.Options{URL: address, Logger: slog.New(slog.DiscardHandler)})
+	store, err := redis.Open(ctx, o)
 	if err != nil {
 		return bad(remedy, "%s%v", prefix, err)
 	}

@@ -58,7 +58,7 @@ func newExport(ctx context.Context, r records, id string) (export, error) {
 		return export{}, err
 	}
 	e.ExportedAt, e.Inbox = claim.Now, len(claim.Events)
-	if err := eachLine(ctx, r, e.Session, func(line string) { e.Transcript = append(e.Transcript, line) }); err != nil {
+	if _, err := readOn(ctx, r, page{session: e.Session}, func(line string) { e.Transcript = append(e.Transcript, line) }); err != nil {
 		return export{}, err
 	}
 	sel := selection{session: id}
@@ -67,20 +67,6 @@ func newExport(ctx context.Context, r records, id string) (export, error) {
 		e.DeadLetters = append(e.DeadLetters, newRemains(d))
 	}
 	return e, err
-}
-
-// eachLine reads a transcript to its end.
-func eachLine(ctx context.Context, s session.Transcript, id session.ID, f func(string)) error {
-	for cursor := ""; ; {
-		lines, next, err := s.Lines(ctx, id, cursor, 200)
-		if err != nil || len(lines) == 0 {
-			return err
-		}
-		for _, line := range lines {
-			f(line)
-		}
-		cursor = next
-	}
 }
 
 // printMarkdown prints what a person wants to know first, and then the rest.

@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +34,8 @@ type crowd struct {
 	n     int
 	stop  func()
 
+	lost *leases
+
 	mu sync.Mutex
 	// heard says which requests the platform was asked to admit, and how often.
 	heard map[string]int
@@ -41,6 +45,22 @@ type crowd struct {
 	wanted chan session.ID
 	// reports is how often threads were reported to.
 	reports int
+}
+
+// leases is a log in which only lost leases count.
+type leases struct {
+	slog.Handler
+	n atomic.Int64
+}
+
+func (l *leases) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (l *leases) WithAttrs([]slog.Attr) slog.Handler               { return l }
+
+func (l *leases) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "lease lost") {
+		l.n.Add(1)
+	}
+	return nil
 }
 
 // noBox never makes a box, as a provider that is out of them. It tells for whom
@@ -69,7 +89,8 @@ func newCrowd(t *testing.T, n int) *crowd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
+	c.lost = &leases{Handler: slog.DiscardHandler}
+	log := slog.New(c.lost)
 	worker := turn.New(turn.Config{Boxes: noBox{wanted: c.wanted}, Slots: 1, PerPerson: n, Life: settings.boxPolicy(), Log: log})
 	d := &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: store, Inbox: store, Log: log, Policy: settings.policy(nil),
@@ -287,7 +308,7 @@ func TestLoadSessions(t *testing.T) {
 	c.queueMoves(size(3, 10))
 	began = time.Now()
 	c.stop()
-	report(t, "%d live sessions are let go of in %s; %d reports were made", n, time.Since(began).Round(time.Millisecond), c.reports)
+	report(t, "%d live sessions are let go of in %s; %d leases were lost before", n, time.Since(began).Round(time.Millisecond), c.lost.n.Load())
 	if all, once := c.requests(); all != 2*n+3*size(50, 500)+size(3, 10) || !once {
 		t.Errorf("%d requests were heard, each once: %t", all, once)
 	}

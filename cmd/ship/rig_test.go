@@ -25,13 +25,18 @@ import (
 
 	"ship/integrations/github/githubtest"
 	"ship/sandbox/agent/modeltest"
+	"ship/sandbox/e2b/e2btest"
 	"ship/session"
 	"ship/session/redis"
 	"ship/session/redis/redistest"
 )
 
-// TestMain lets the test binary be the coding agent of a box.
+// TestMain lets the test binary be the coding agent of a box, and the first
+// process of one at the stand-in for E2B.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == e2btest.Role {
+		syscall.Exit(e2btest.Inside())
+	}
 	if len(os.Args) > 2 && os.Args[1] == "serve" && os.Args[2] == "--hostname" {
 		fakeAgentMain(os.Args[2:])
 	}
@@ -66,7 +71,9 @@ func program(t testing.TB) string {
 		if built.dir, built.err = os.MkdirTemp("/tmp", "shipbin"); built.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-tags", "faults", "-o", filepath.Join(built.dir, "ship"), ".").CombinedOutput()
+		cmd := exec.Command("go", "build", "-tags", "faults", "-o", filepath.Join(built.dir, "ship"), ".")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped, and as boxes elsewhere need it
+		out, err := cmd.CombinedOutput()
 		if err != nil {
 			built.err = fmt.Errorf("%w: %s", err, out)
 		}
@@ -129,6 +136,8 @@ type rigOptions struct {
 	files    map[string]string
 	// more is added to the settings.
 	more string
+	// redis are arguments for its server.
+	redis []string
 }
 
 func newRig(t testing.TB, o rigOptions) *rig {
@@ -141,7 +150,7 @@ func newRig(t testing.TB, o rigOptions) *rig {
 		agents <- struct{}{}
 		t.Cleanup(func() { <-agents })
 	}
-	r := &rig{t: t, dir: dir, redis: redistest.Start(t), log: &syncBuffer{}}
+	r := &rig{t: t, dir: dir, redis: redistest.Start(t, o.redis...), log: &syncBuffer{}}
 	t.Cleanup(r.close)
 	if r.host, err = githubtest.New(githubtest.Options{Validator: validator(t)}); err != nil {
 		t.Fatal(err)

@@ -74,10 +74,12 @@ func openE2B(ctx context.Context, s Settings, vault e2b.Vault, log *slog.Logger)
 	if err != nil {
 		return nil, err
 	}
-	p, err := e2b.New(e2b.Config{
+	config := e2b.Config{
 		Settings: s.Sandbox.E2B, PublicURL: s.PublicURL, Key: key, Vault: vault,
 		Logger: log.With("part", "sandbox"),
-	})
+	}
+	faultE2B(&config)
+	p, err := e2b.New(config)
 	if err != nil {
 		return nil, err
 	}

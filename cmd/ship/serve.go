@@ -17,7 +17,6 @@ import (
 
 	"ship/bot"
 	"ship/integrations"
-	"ship/session/redis"
 )
 
 func serveCommand() *cobra.Command {
@@ -107,32 +106,6 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 	}
 	log.Info("ready", "listen", listener.Addr().String(), "role", string(d.role), "version", version(), "model", s.defaultModel(), "public_url", s.PublicURL)
 	return a.run(ctx, listener)
-}
-
-// openRedis opens the server that is set, or starts the machine's own.
-func openRedis(ctx context.Context, s Settings, log *slog.Logger, hook func(string)) (*redis.Store, func() error, error) {
-	url, stop := s.Redis.URL.Reveal(), func() error { return nil }
-	if url == "" {
-		server, err := redis.Embedded(ctx, filepath.Join(s.DataDir, "redis"), log)
-		if err != nil {
-			return nil, nil, err
-		}
-		url, stop = server.URL(), server.Close
-	}
-	o := redis.Options{URL: url, Logger: log}
-	if hook != nil {
-		o.Hook = func(_ context.Context, point string) { hook(point) }
-	}
-	store, err := redis.Open(ctx, o)
-	if err != nil {
-		return nil, nil, errors.Join(err, stop())
-	}
-	d, err := store.Durability(ctx)
-	if err != nil {
-		return nil, nil, errors.Join(err, store.Close(), stop())
-	}
-	log.Info("sessions are kept in redis", "embedded", s.Redis.URL.Reveal() == "", "durability", d.String())
-	return store, func() error { return errors.Join(store.Close(), stop()) }, nil
 }
 
 // lock makes this process the only worker on a data_dir: its boxes reach the

@@ -43,13 +43,13 @@ func withRecords(cmd *cobra.Command, configPath string, f func(context.Context, 
 	if err != nil {
 		return err
 	}
-	url, remedy := s.Redis.URL.Reveal(), "check redis.url, and that the server runs"
-	if url == "" {
-		url, remedy = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis")), "redis.url is empty, so `ship serve` has to be running"
+	o, remedy := s.Redis.options(slog.New(slog.DiscardHandler)), "check redis.url, and that the server runs"
+	if o.URL == "" {
+		o.URL, remedy = redis.EmbeddedURL(filepath.Join(s.DataDir, "redis")), "redis.url is empty, so `ship serve` has to be running"
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
 	defer cancel()
-	store, err := redis.Open(ctx, redis.Options{URL: url, Logger: slog.New(slog.DiscardHandler)})
+	store, err := redis.Open(ctx, o)
 	if err != nil {
 		return fmt.Errorf("%w (%s)", err, remedy)
 	}
@@ -76,14 +76,13 @@ func sessionsCommand() *cobra.Command {
 	}
 	add("list", "List all sessions", func(ctx context.Context, s *redis.Store, w io.Writer, _ string) error { return listSessions(ctx, s, w) })
 	add("show ID", "Print a session's state as JSON", showSession)
-	add("logs ID", "Print what the agent did", printLogs)
 	add("stop ID", "Stop the running turn", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Stop)
 	})
 	add("retry ID", "Start the last turn again", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Retry)
 	})
-	cmd.AddCommand(exportCommand(&configPath), attachCommand(&configPath), costsCommand(&configPath))
+	cmd.AddCommand(logsCommand(&configPath), exportCommand(&configPath), attachCommand(&configPath), costsCommand(&configPath))
 	return cmd
 }
 
@@ -133,13 +132,6 @@ func showSession(ctx context.Context, s *redis.Store, w io.Writer, id string) er
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(state)
-}
-
-func printLogs(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
-	if _, err := known(ctx, s, id); err != nil {
-		return err
-	}
-	return eachLine(ctx, s, session.ID(id), func(line string) { fmt.Fprintln(w, line) })
 }
 
 // command puts an operator's word into a session's inbox. Who can reach the

@@ -34,21 +34,6 @@ type Settings struct {
 	Access                AccessSettings           `yaml:"access"`
 }
 
-// RedisSettings say where sessions are kept.
-type RedisSettings struct {
-	// URL is a secret: it may hold a password.
-	URL config.Secret `yaml:"url" doc:"redis://, rediss:// or unix:// with a password if there is one. Empty: the machine's own redis-server is started in data_dir."`
-}
-
-// Validate refuses what is no Redis address, without repeating it.
-func (s RedisSettings) Validate() error {
-	scheme, _, ok := strings.Cut(s.URL.Reveal(), "://")
-	if s.URL.Empty() || ok && slices.Contains([]string{"redis", "rediss", "unix"}, scheme) {
-		return nil
-	}
-	return config.Invalid("url", "is not the address of a Redis", "write it like redis://host:6379/0, rediss://… or unix:///run/redis.sock")
-}
-
 // SandboxSettings say where the agent works.
 type SandboxSettings struct {
 	Provider    string        `yaml:"provider" default:"local" doc:"Where boxes are made: local, docker or e2b."`

@@ -67,7 +67,10 @@ func newDesk(reg registrar, out io.Writer) *desk {
 // serve waits for a browser with a good code, and keeps the app that it is
 // good for. It returns when that is done or cannot be done, or when ctx ends.
 func (d *desk) serve(ctx context.Context, l net.Listener, keep func(github.NewApp) error) error {
-	server := &http.Server{Handler: d.handler(), ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{
+		Handler:           http.MaxBytesHandler(d.handler(), 64<<10),
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(l) }()
 	err := d.await(ctx, keep)

@@ -60,8 +60,10 @@ func (p Progress) redacted(f func(string) string) Progress {
 	return p
 }
 
+// redacted leaves out what was printed: that may have been cut anywhere, so it
+// takes somebody who has seen it from its beginning.
 func (c Call) redacted(f func(string) string) Call {
-	c.Title, c.Command, c.Error = f(c.Title), f(c.Command), f(c.Error)
+	c.Title, c.Command, c.Error, c.Output = f(c.Title), f(c.Command), f(c.Error), ""
 	return c
 }
 

@@ -25,6 +25,10 @@ type Run struct {
 	Progress func(Progress)
 	// Redact is applied to every text that leaves. May be nil.
 	Redact func(string) string
+	// Watch is shown the turn's calls when something moved, and at the end. It must
+	// not block, nor keep or change the slice, and what it is shown is not redacted.
+	// May be nil.
+	Watch func(calls []Call)
 }
 
 // Limits of a turn. Money and model calls are limited by the broker, which is

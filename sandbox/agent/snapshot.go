@@ -95,6 +95,10 @@ type Call struct {
 	// Error says why it failed. A shell command that exits with another code
 	// than zero has failed.
 	Error string
+	// Printed is how many bytes a shell command has printed by now, and Output the
+	// last of them, at most 8 KiB.
+	Printed int
+	Output  string
 }
 
 // Usage is what a turn cost.

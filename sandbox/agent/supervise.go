@@ -221,6 +221,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 func (s *supervisor) tell(ctx context.Context, moved bool) {
 	if moved {
 		s.count(ctx)
+		s.show()
 	}
 	if s.run.Progress == nil {
 		return
@@ -231,6 +232,13 @@ func (s *supervisor) tell(ctx context.Context, moved bool) {
 	if !reflect.DeepEqual(p, s.told) {
 		s.told = p
 		s.run.Progress(p)
+	}
+}
+
+// show shows the calls to whoever watches.
+func (s *supervisor) show() {
+	if s.run.Watch != nil {
+		s.run.Watch(s.last.Calls)
 	}
 }
 
@@ -254,6 +262,7 @@ func (s *supervisor) finish(ctx context.Context, v verdict, cause error) Result 
 		cause = errors.Join(cause, s.quiet(ctx))
 	}
 	s.count(ctx)
+	s.show()
 	return Result{
 		Ending: v.ending, Say: s.redact(s.run.say(v)),
 		Answer:       clip(s.redact(s.last.Text), maxAnswer),

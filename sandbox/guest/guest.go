@@ -210,8 +210,17 @@ func open(cfg Config) (*guest, error) {
 	return g, nil
 }
 
+// What a listener of the guest bears: how long the head of a request may take, and
+// how long it may be, in bytes, with room for the cookies of what is developed.
+const (
+	headerPatience = 30 * time.Second
+	maxHeader      = 256 << 10
+)
+
 func serve(ctx context.Context, e endpoint) error {
-	server := &http.Server{Handler: e.handler, ReadHeaderTimeout: 30 * time.Second}
+	server := &http.Server{
+		Handler: e.handler, ReadHeaderTimeout: headerPatience, IdleTimeout: 5 * time.Minute, MaxHeaderBytes: maxHeader,
+	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {

@@ -41,6 +41,19 @@ func CheckAddress(text string) error {
 	return err
 }
 
+// Password is what a URL holds that must not be shown; empty when it holds none
+// or is none of ours.
+func Password(text string) string {
+	a, err := parse(text)
+	if err != nil {
+		return ""
+	}
+	if a.single != nil {
+		return a.single.Password
+	}
+	return a.password
+}
+
 // parse reads a URL without ever repeating it, for it may hold a password.
 func parse(text string) (address, error) {
 	scheme, rest, _ := strings.Cut(text, "://")

@@ -175,7 +175,7 @@ func (s *Store) inspect(ctx context.Context, node *goredis.Client) error {
 	if d.mode == "cluster" && s.slots() == 1 {
 		return errors.New("this server is a node of a cluster: write redis.url as redis+cluster://HOST,HOST,HOST")
 	}
-	if err := s.wait.check(ctx, node); err != nil {
+	if err := s.wait.check(ctx, node, d.Fsync); err != nil {
 		return err
 	}
 	for _, script := range allScripts() {

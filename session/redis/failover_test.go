@@ -1,9 +1,14 @@
 package redis
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"net"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,14 +141,99 @@ func TestTooFewReplicas(t *testing.T) {
 }
 
 // TestWaitForDisk: an everysec server that knows WAITAOF accepts what is on its
-// disk only.
+// disk only, or is not used.
 func TestWaitForDisk(t *testing.T) {
 	t.Parallel()
 	srv := redistest.StartNewer(t, "--appendfsync", "everysec")
-	s := openWith(t, Options{URL: srv.URL(), Wait: Wait{Disk: true}})
+	s := openWaiting(t, srv)
 	checkInboxes(t, s, appendAll(t, s, 100))
 	if d, err := s.Durability(t.Context()); err != nil || !d.Safe() {
 		t.Errorf("Durability = %s, %v", d, err)
+	}
+}
+
+// openWaiting skips the test where the server's word is not good: that Open
+// finds this out is all that can be shown then.
+func openWaiting(t *testing.T, srv *redistest.Server) *Store {
+	t.Helper()
+	s, err := Open(t.Context(), Options{URL: srv.URL(), Wait: Wait{Disk: true}})
+	if errors.Is(err, errHasty) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// TestTruthful: a server that confirms at once, whatever its disk does, is found
+// out, and one that waits for its disk is believed.
+func TestTruthful(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		every time.Duration // it syncs
+		want  error
+	}{"honest": {time.Second, nil}, "hasty": {0, errHasty}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn := openClient(t, "unix://"+confirmer(t, test.every)).Conn()
+			defer conn.Close()
+			if err := truthful(t.Context(), conn); !errors.Is(err, test.want) {
+				t.Errorf("truthful = %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// confirmer is a server that knows SET and WAITAOF, and syncs at intervals.
+func confirmer(t *testing.T, every time.Duration) (socket string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "ship")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket = filepath.Join(dir, "s")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			conns.Go(func() { confirmAll(conn, every) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		conns.Wait()
+		_ = os.RemoveAll(dir)
+	})
+	return socket
+}
+
+// confirmAll answers the words of commands that it knows, until the client ends.
+func confirmAll(conn net.Conn, every time.Duration) {
+	defer func() { _ = conn.Close() }()
+	var synced time.Time
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		answer := ""
+		switch strings.ToLower(lines.Text()) {
+		case "hello":
+			answer = "-ERR unknown command\r\n"
+		case "set":
+			answer = "+OK\r\n"
+		case "waitaof":
+			time.Sleep(time.Until(synced.Add(every))) // as long as the disk takes
+			synced, answer = time.Now(), "*2\r\n:1\r\n:0\r\n"
+		}
+		if _, err := conn.Write([]byte(answer)); err != nil {
+			return
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (r *repository) copyIndex(ctx context.Context) error {
 // recover brings what an earlier box saved into a working tree that was just
 // checked out: what was committed there as commits, the rest as changes. It
 // returns when that was saved; zero: there is nothing that the branch does not
-// have, or others have pushed to it since.
+// have, or others have pushed to it since. May be called again.
 func (r *repository) recover(ctx context.Context, ref string) (saved time.Time, err error) {
 	if _, err = r.git(ctx, "", "fetch", "-q", "--no-tags", "origin", "+"+ref+":"+ref); err != nil {
 		if said(err, "couldn't find remote ref") {
@@ -210,7 +210,7 @@ func (r *repository) recover(ctx context.Context, ref string) (saved time.Time, 
 	if err != nil || !follows || strings.TrimSpace(title) != strings.TrimSpace(checkpointTitle(r.branch)) {
 		return time.Time{}, err
 	}
-	for _, args := range [][]string{{"checkout", "-q", "-B", r.branch, "--no-track", ref}, {"reset", "-q", "--mixed", ref + "^"}} {
+	for _, args := range [][]string{{"checkout", "-q", "-f", "-B", r.branch, "--no-track", ref}, {"reset", "-q", "--mixed", ref + "^"}} {
 		if _, err := r.git(ctx, "", args...); err != nil {
 			return time.Time{}, err
 		}

@@ -51,6 +51,10 @@ func (r *repository) checkout(ctx context.Context) (head string, fresh bool, err
 	return head, fresh, err
 }
 
+// making is a setting of a repository that no turn has begun in: what is there is
+// what an attempt to make it ready has left. Those of earlier releases lack it.
+const making = "ship.making"
+
 // init makes an empty repository whose remote is the broker, unless a whole
 // one is there.
 func (r *repository) init(ctx context.Context) (fresh bool, err error) {
@@ -62,13 +66,19 @@ func (r *repository) init(ctx context.Context) (fresh bool, err error) {
 		return false, fmt.Errorf("look for the repository: %w", err)
 	}
 	if out.ExitCode == 0 {
-		return false, nil
+		if _, err := r.git(ctx, "", "config", "--get", making); err != nil {
+			if isGitError(err) { // it is not set
+				err = nil
+			}
+			return false, err
+		}
 	}
 	if _, err := r.git(ctx, "", "init", "-q", sandbox.RepoDir); err != nil {
 		return false, err
 	}
 	remote := sandbox.BrokerURL + "/broker/git/" + r.name + ".git"
 	for _, kv := range [][2]string{
+		{making, "true"},
 		{"remote.origin.url", remote},
 		{"remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*"},
 		{"user.name", r.author.Name}, {"user.email", r.author.Email},
@@ -78,6 +88,14 @@ func (r *repository) init(ctx context.Context) (fresh bool, err error) {
 		}
 	}
 	return true, nil
+}
+
+// whole notes that all is there that a turn begins with. May be called again.
+func (r *repository) whole(ctx context.Context) error {
+	if _, err := r.git(ctx, "", "config", "--unset-all", making); err != nil && !isGitError(err) { // it is not set
+		return err
+	}
+	return nil
 }
 
 // fetch brings the base and, when it exists there, the session's branch.
@@ -138,7 +156,8 @@ func (r *repository) enter(ctx context.Context, fresh, onRemote bool) error {
 		from = "origin/" + r.branch
 	}
 	if fresh {
-		_, err := r.git(ctx, "", "checkout", "-q", "-B", r.branch, "--no-track", from)
+		// What is in its way was left by an attempt that did not come to its end.
+		_, err := r.git(ctx, "", "checkout", "-q", "-f", "-B", r.branch, "--no-track", from)
 		return err
 	}
 	if onRemote {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ship/sandbox"
 	"ship/session"
 )
@@ -48,4 +50,42 @@ func TestAStaleHandleIsNoLostBox(t *testing.T) {
 			t.Errorf("the box is gone, and yet: %v", err)
 		}
 	})
+}
+
+// TestAnInterruptedBeginningIsBegunAgain: a box whose repository was being made
+// ready when something failed is no box that a turn has begun in. What was saved
+// of the work is brought back all the same.
+func TestAnInterruptedBeginningIsBegunAgain(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.agent(someWork)
+	d.mustSave(snapshot{})
+	next := d.another()
+	next.agent("git config " + making + " true && echo half > b && mkdir new && echo half > new/d")
+	if fresh, err := next.init(t.Context()); err != nil || !fresh {
+		t.Fatalf("half a repository is fresh: %t, %v", fresh, err)
+	}
+	next.agent("git config remote.origin.url 'ext::git %s " + d.remote + "'")
+	there, err := next.fetch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := next.enter(t.Context(), true, there); err != nil {
+		t.Fatal(err)
+	}
+	if saved, err := next.recover(t.Context(), wip); err != nil || saved.IsZero() {
+		t.Fatalf("saved at %s, %v", saved, err)
+	}
+	const look = "cat b e new/d .gitignore && git log --format=%s && git symbolic-ref HEAD"
+	if diff := cmp.Diff(d.agent(look), next.agent(look)); diff != "" {
+		t.Errorf("what was there, and is now (-was +is):\n%s", diff)
+	}
+	for range 2 {
+		if err := next.whole(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if fresh, err := next.init(t.Context()); err != nil || fresh {
+		t.Errorf("a whole repository is fresh: %t, %v", fresh, err)
+	}
 }

@@ -2,8 +2,11 @@ package turn
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
+	"ship/sandbox"
 	"ship/session"
 )
 
@@ -31,5 +34,15 @@ func TestPushProblem(t *testing.T) {
 		if !errors.As(err, &p) || p.Again != c.again || p.Passing != c.again || p.Say == "" {
 			t.Errorf("%s: %+v", name, p)
 		}
+	}
+}
+
+// TestWorkLostBeforeThePush: it was lost once, and people hear what with.
+func TestWorkLostBeforeThePush(t *testing.T) {
+	t.Parallel()
+	err := pushProblem(session.State{}, fmt.Errorf("git push: %w", sandbox.ErrGone))
+	var p *session.Problem
+	if !errors.As(err, &p) || !strings.Contains(p.Say, "before its work could be pushed") || !errors.Is(err, sandbox.ErrGone) {
+		t.Errorf("%+v, %v", p, err)
 	}
 }

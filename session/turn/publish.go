@@ -23,7 +23,7 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 	s, at := job.State, job.Now()
 	box, err := w.attach(ctx, job, s.Box)
 	if errors.Is(err, sandbox.ErrGone) {
-		return session.Published{}, &session.Problem{Err: err, Say: "The box was lost before its work could be pushed. `/ship retry` starts again from the branch."}
+		return session.Published{}, lostWork(err)
 	}
 	if err != nil {
 		return session.Published{}, boxProblem("push", err)
@@ -73,10 +73,17 @@ func (r *repository) publish(ctx context.Context, start, message string) (sessio
 	return session.Published{Head: head, Changed: head != at, Files: files}, err
 }
 
+// lostWork: the box is gone, and with it what only it had.
+func lostWork(err error) error {
+	return &session.Problem{Err: err, Say: "The box was lost before its work could be pushed. `/ship retry` starts again from the branch."}
+}
+
 // pushProblem says what a person can do about a push that failed.
 func pushProblem(s session.State, err error) error {
 	var oversized *oversizedError
 	switch {
+	case errors.Is(err, sandbox.ErrGone):
+		return lostWork(err)
 	case errors.Is(err, errDiverged):
 		return &session.Problem{Err: err, Say: "The agent left its work on two branches that conflict, so nothing was pushed. Ask it to merge them: `/ship merge what you did into one branch and go on`."}
 	case errors.Is(err, errUnfinished):

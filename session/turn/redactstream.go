@@ -28,7 +28,11 @@ type RedactedStream struct {
 // NewRedactedStream returns a stream that hands redacted text to write, whole
 // lines at a time, from within Write and Close.
 func NewRedactedStream(known []string, write func(text string)) *RedactedStream {
-	return &RedactedStream{write: write, lines: lineRedactor{rules: newRules(known)}}
+	return newStream(newRules(known), write)
+}
+
+func newStream(r *rules, write func(text string)) *RedactedStream {
+	return &RedactedStream{write: write, lines: lineRedactor{rules: r}}
 }
 
 // Write takes a piece. It never fails, and keeps nothing of p.

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -28,18 +27,20 @@ type talk struct {
 	mu           sync.Mutex
 	conversation string
 	// said is how many of the turn's requests were given to the agent.
-	said  int
-	steps []string
+	said int
 	// last is what was told last.
 	last session.Progress
 	// sum is what was spent when that was looked at last.
 	sum broker.Balance
-	// write appends to the transcript under the leg's context.
+	// log says what goes to the transcript, and write appends that under the leg's
+	// context.
+	log   *logbook
 	write func(lines []string)
 }
 
 func newTalk(w *Worker, job session.Job, a agent.Agent) *talk {
 	t := &talk{worker: w, job: job, agent: a, conversation: job.State.Conversation, last: job.State.Turn.Progress}
+	t.log = newLogbook(w.Secrets, t.last.Conversation != "")
 	if o := job.State.Turn.Outcome; o != nil {
 		t.said = o.Served // an earlier leg
 	}
@@ -67,6 +68,7 @@ func (t *talk) hold(ctx context.Context) (session.Outcome, error) {
 	if err != nil {
 		return session.Outcome{}, err
 	}
+	t.write(t.log.hear(result.Answer))
 	return t.outcome(ctx, result), nil
 }
 
@@ -102,7 +104,7 @@ func (t *talk) run(i int) agent.Run {
 	return agent.Run{
 		Conversation: t.conversation, Title: "ship " + string(t.job.State.ID),
 		Prompt: t.prompt(i), Limits: limits, StopCause: session.ErrStopRequested,
-		Usage: t.usage, Progress: t.progress, Redact: t.worker.Redact,
+		Usage: t.usage, Progress: t.progress, Redact: t.worker.Redact, Watch: func(calls []agent.Call) { t.write(t.log.see(calls)) },
 	}
 }
 
@@ -160,9 +162,7 @@ func (t *talk) progress(p agent.Progress) {
 	if p.Conversation != "" {
 		t.conversation = p.Conversation
 	}
-	news := t.news(p.Steps)
 	t.mu.Unlock()
-	t.write(news)
 	t.tell(func(last *session.Progress) {
 		*last = session.Progress{
 			Doing: p.Doing, Todos: todos(p.Todos), Steps: p.Steps, Usage: usageOf(p.Usage),
@@ -186,19 +186,7 @@ func (t *talk) tell(change func(last *session.Progress)) {
 	t.job.Progress(t.last)
 }
 
-// news returns the steps that were not there at the last look.
-func (t *talk) news(steps []string) []string {
-	old := t.steps
-	t.steps = steps
-	for n := min(len(old), len(steps)); n > 0; n-- {
-		if slices.Equal(old[len(old)-n:], steps[:n]) {
-			return steps[n:]
-		}
-	}
-	return steps
-}
-
-// transcribe keeps the steps for whoever wants to read them later. Losing one
+// transcribe keeps what happens for whoever wants to read it later. Losing a line
 // costs nothing that matters.
 func (t *talk) transcribe(ctx context.Context, lines []string) {
 	if t.worker.Transcript == nil || len(lines) == 0 {

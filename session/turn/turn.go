@@ -165,14 +165,20 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 	}
 	defer w.keepAlive(ctx, job, busy)()
 	job.Progress(session.Progress{Doing: "fetching " + s.Repo.Name})
-	head, fresh, err := w.repository(box, s).checkout(ctx)
+	repo := w.repository(box, s)
+	head, fresh, err := repo.checkout(ctx)
 	if err != nil {
 		return session.Prepared{}, fmt.Errorf("check out: %w", err)
 	}
 	var saved time.Time
 	if fresh && (s.Turn.N > 1 || s.Turn.Prepares > 1) {
-		if saved, err = w.repository(box, s).recover(ctx, checkpointOf(s)); err != nil {
+		if saved, err = repo.recover(ctx, checkpointOf(s)); err != nil {
 			return session.Prepared{}, fmt.Errorf("bring back what was saved: %w", err)
+		}
+	}
+	if fresh {
+		if err := repo.whole(ctx); err != nil {
+			return session.Prepared{}, fmt.Errorf("note that the repository is whole: %w", err)
 		}
 	}
 	job.Progress(session.Progress{Doing: "starting the agent"})

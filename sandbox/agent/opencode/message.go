@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"unicode/utf8"
 
 	"ship/sandbox/agent"
 )
@@ -18,6 +19,7 @@ const (
 	maxTitle   = 200
 	maxCommand = 500
 	maxError   = 300
+	maxOutput  = 8 << 10
 )
 
 // message is what matters of one message of a conversation.
@@ -207,9 +209,24 @@ func (p wirePart) call() agent.Call {
 	c.Title = clip(cmp.Or(p.State.Title, inputTitle(p.State.Input)), maxTitle)
 	if p.Tool == "bash" {
 		c.Command = clip(inputField(p.State.Input, "command"), maxCommand)
+		c.Printed, c.Output = p.State.printed()
 	}
 	c.Status, c.Error = p.State.outcome()
 	return c
+}
+
+// printed is how much a shell command has printed, and the last of it. While it
+// runs OpenCode keeps that in the metadata.
+func (s wireState) printed() (size int, last string) {
+	all := s.Output
+	if all == "" {
+		all = inputField(s.Metadata, "output")
+	}
+	from := max(len(all)-maxOutput, 0)
+	for from < len(all) && !utf8.RuneStart(all[from]) {
+		from++
+	}
+	return len(all), strings.Clone(all[from:]) // the rest need not stay
 }
 
 // outcome of a call. A shell command that ran is "completed", whatever its exit

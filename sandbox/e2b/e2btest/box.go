@@ -52,6 +52,11 @@ func (s *Server) make(o Order) (*box, error) {
 			return nil, err
 		}
 	}
+	if s.options.Agent {
+		if err := os.Symlink("/sbin-envd", filepath.Join(b.file("opt"), "opencode")); err != nil {
+			return nil, err
+		}
+	}
 	for name, text := range map[string]string{
 		"passwd": "root:x:0:0::/:/bin/sh\n" + User + ":x:1000:1000::/work/home:/bin/sh\n",
 		"group":  User + ":x:1000:\n",

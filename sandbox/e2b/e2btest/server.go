@@ -39,6 +39,9 @@ type Options struct {
 	// Door serves what a box asks of AllowedURL, if it was let out to
 	// there. nil: there is nothing out there.
 	Door http.Handler
+	// Agent: the template has a coding agent, which is the test's own program
+	// under another name.
+	Agent bool
 }
 
 // Key is the API key that a Server knows, and Template its only template.

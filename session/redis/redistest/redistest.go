@@ -108,6 +108,9 @@ func (s *Server) Kill() {
 	}
 }
 
+// Env sets variables of the environment, as NAME=VALUE, for the next Restart.
+func (s *Server) Env(vars ...string) { s.env = vars }
+
 // Freeze stops the server's process until Thaw, as a machine that hangs.
 func (s *Server) Freeze() { s.signal(syscall.SIGSTOP) }
 
