@@ -2,6 +2,7 @@ package github
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -86,8 +87,21 @@ func (a *app) signer() (*ghinstallation.AppsTransport, error) {
 	return t, nil
 }
 
+// errAstray is a redirect to another host.
+var errAstray = errors.New("github redirects to another host")
+
+// stayHome follows redirects, such as those of repositories that were renamed,
+// but only where the first request went: whatever is asked for carries our token.
+func stayHome(r *http.Request, via []*http.Request) error {
+	const most = 5
+	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host || len(via) > most {
+		return errAstray
+	}
+	return nil
+}
+
 func (a *app) client(t http.RoundTripper) *github.Client {
-	c := github.NewClient(&http.Client{Transport: t})
+	c := github.NewClient(&http.Client{Transport: t, CheckRedirect: stayHome})
 	c.BaseURL = a.api
 	c.UserAgent = "ship"
 	return c
@@ -106,7 +120,7 @@ func (a *app) installation(id int64) (*installation, error) {
 	t.InstallationTokenOptions = &github.InstallationTokenOptions{}
 	in := &installation{
 		rest: a.client(t), searching: a.client(t),
-		graphql: ghql.NewClient(a.graphql, checkedDoer{&http.Client{Transport: t}}),
+		graphql: ghql.NewClient(a.graphql, checkedDoer{&http.Client{Transport: t, CheckRedirect: stayHome}}),
 		pace:    &pacer{every: a.config.CreateInterval},
 	}
 	if before, found, _ := a.installations.PeekOrAdd(id, in); found {

@@ -104,17 +104,22 @@ func (d *daemon) inspect(id string) dockertest.Container {
 	}
 }
 
-// End returns when the engine knows that the container has ended.
+// End returns when the engine's list has it that the container has ended: a new
+// engine's list follows what it says of one container a little later.
 func (d *daemon) End(id string) {
 	d.t.Helper()
-	wait := d.api.ContainerWait(d.t.Context(), id, client.ContainerWaitOptions{Condition: container.WaitConditionNotRunning})
 	if _, err := d.api.ContainerKill(d.t.Context(), id, client.ContainerKillOptions{Signal: "SIGKILL"}); err != nil {
 		d.t.Fatalf("ending a container: %v", err)
 	}
-	select {
-	case err := <-wait.Error:
-		d.t.Fatalf("waiting for a container's end: %v", err)
-	case <-wait.Result:
+	running := client.Filters{}.Add("id", id).Add("status", string(container.StateRunning))
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		found, err := d.api.ContainerList(d.t.Context(), client.ContainerListOptions{All: true, Filters: running})
+		if err != nil || time.Now().After(deadline) {
+			d.t.Fatalf("the container has not ended: %v", err)
+		}
+		if len(found.Items) == 0 {
+			return
+		}
 	}
 }
 

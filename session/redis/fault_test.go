@@ -219,6 +219,33 @@ func TestFullServer(t *testing.T) {
 	mustAppend(t, s, "c")
 }
 
+// TestReadOnlyServer: a primary that was made a replica takes nothing, and all
+// goes on where it was when it is a primary again.
+func TestReadOnlyServer(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t)
+	s := open(t, srv)
+	mustAppend(t, s, "a")
+	l := mustClaim(t, s, "t1").Lease
+	srv.Do("REPLICAOF 127.0.0.1 1")
+	_, appendErr := s.Append(t.Context(), delivery("b"))
+	_, renewErr := s.Renew(t.Context(), l, time.Minute)
+	commitErr := s.Commit(t.Context(), l, commit(0, 1, false))
+	for name, err := range map[string]error{"Append": appendErr, "Renew": renewErr, "Commit": commitErr} {
+		if !goredis.IsReadOnlyError(err) {
+			t.Errorf("%s on a replica: %v, want it refused", name, err)
+		}
+	}
+	srv.Do("REPLICAOF NO ONE")
+	mustAppend(t, s, "b")
+	if newest, err := s.Renew(t.Context(), l, time.Minute); err != nil || newest != 2 {
+		t.Errorf("Renew = %d, %v; want 2 events", newest, err)
+	}
+	if err := s.Commit(t.Context(), l, commit(0, 2, true)); err != nil {
+		t.Errorf("Commit: %v", err)
+	}
+}
+
 // dump is all keys of a server.
 func dump(t testing.TB, rdb *goredis.Client) string {
 	t.Helper()

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"ship/session"
 	"ship/session/redis/redistest"
 )
@@ -173,5 +175,13 @@ func useEverything(t *testing.T, s *Store) {
 	}
 	if ok, err := s.Vault().Lock(ctx, "linear.app", "me", time.Hour); err != nil || !ok {
 		t.Fatal(ok, err)
+	}
+	err = s.once(ctx, keysOf("gh.1.1").session, func(node *goredis.Client) error {
+		conn := node.Conn()
+		defer conn.Close()
+		return s.confirm(ctx, conn, markKey(keysOf("gh.1.1").session))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -79,7 +79,7 @@ func TestLeastRights(t *testing.T) {
 	})
 	t.Run("NotMore", func(t *testing.T) {
 		granted, used := grantedCommands(t), usedCommands(t, admin)
-		elsewhere := []string{"wait", "select", "command", "cluster|slots", "asking"} // by waits, databases and clusters
+		elsewhere := []string{"select", "command", "cluster|slots", "asking"} // by databases and clusters
 		for _, command := range granted {
 			if !slices.Contains(used, command) && !slices.Contains(elsewhere, command) {
 				t.Errorf("the user may %s, and never does", command)
@@ -187,4 +187,42 @@ func usedCommands(t *testing.T, admin *goredis.Client) (commands []string) {
 		commands = append(commands, strings.TrimPrefix(name, "cmdstat_"))
 	}
 	return commands
+}
+
+// TestDeployedSettings runs servers with the settings of deploy/redis.
+func TestDeployedSettings(t *testing.T) {
+	t.Parallel()
+	alone := append(deployed(t, "redis.conf"), "--aclfile", aclFile(t))
+	srv := redistest.Start(t, alone...)
+	s := openWith(t, Options{URL: as("ship", srv)})
+	if d, err := s.Durability(t.Context()); err != nil || !d.Safe() {
+		t.Errorf("Durability = %s, %v", d, err)
+	}
+	// Without its replicas a server takes nothing.
+	srv = redistest.Start(t, append(alone, deployed(t, "replicas.conf")...)...)
+	s, err := Open(t.Context(), Options{URL: as("ship", srv)})
+	if err == nil {
+		t.Fatal("Open succeeded", s.Close())
+	}
+	if !strings.Contains(err.Error(), "NOREPLICAS") {
+		t.Errorf("Open: %v, want it refused for lack of replicas", err)
+	}
+}
+
+// deployed are the settings of a file as arguments, but for where the server
+// runs: that is the test's own.
+func deployed(t *testing.T, file string) (args []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/redis/" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 0 || slices.Contains([]string{"#", "dir", "port", "bind", "aclfile"}, words[0]) {
+			continue
+		}
+		args = append(args, append([]string{"--" + words[0]}, words[1:]...)...)
+	}
+	return args
 }

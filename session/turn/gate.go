@@ -179,7 +179,7 @@ func guarded(secrets []string) []string {
 	var out []string
 	for _, s := range secrets {
 		s = strings.TrimSpace(s)
-		if u, err := url.Parse(s); err == nil && u.Host != "" {
+		if u, err := url.Parse(s); err == nil && (u.Host != "" || u.User != nil) {
 			s, _ = u.User.Password()
 		}
 		if len(s) >= minSecret {

@@ -139,9 +139,9 @@ func TestSecretsAcrossBatches(t *testing.T) {
 func TestGuarded(t *testing.T) {
 	t.Parallel()
 	got := guarded([]string{
-		"short", "  the-key-of-the-model-provider\n", "redis://127.0.0.1:6379/0", "redis://:a-long-password@127.0.0.1:6379/0", "",
+		"short", "  the-key-of-the-model-provider\n", "redis://127.0.0.1:6379/0", "redis://:a-long-password@127.0.0.1:6379/0", "unix://ship:another-password@/run/redis.sock", "",
 	})
-	if fmt.Sprint(got) != "[the-key-of-the-model-provider a-long-password]" {
+	if fmt.Sprint(got) != "[the-key-of-the-model-provider a-long-password another-password]" {
 		t.Errorf("guarded: %q", got)
 	}
 }

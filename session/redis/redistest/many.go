@@ -83,7 +83,6 @@ func (c *Cluster) URL() string { return "redis+cluster://" + strings.Join(c.host
 type Watched struct {
 	Primary, Replica *Server
 	sentinel         string // host and port
-	login            string
 }
 
 // SentinelName is what the primary is called.
