@@ -41,6 +41,8 @@ func sign(v session.View) string {
 		return "⏳"
 	case v.Phase != session.PhaseEnded:
 		return "🚢"
+	case paused(v):
+		return "⏸️"
 	case asking(v) != nil:
 		return "❓"
 	case ending(v) == session.Completed:
@@ -103,8 +105,8 @@ func logins(by []string) string {
 
 // said is the sentence that a failed turn ended with.
 func said(v session.View) string {
-	if !failed(v) || v.Outcome == nil {
-		return ""
+	if !failed(v) || v.Outcome == nil || paused(v) {
+		return "" // the question says it
 	}
 	return Cut(Neutralise(strings.TrimSpace(v.Outcome.Say)), maxSay)
 }

@@ -45,6 +45,12 @@ func nextStep(i Idiom, v session.View) string {
 	case session.Stalled:
 		return i.either("Comment `/ship retry` to go on from here.", "Reply `retry` to go on from here.")
 	case session.Spent:
+		switch {
+		case paused(v):
+			return answerWith(i, true)
+		case v.Outcome.Limit == session.PersonLimit, v.Outcome.Limit == session.DayLimit:
+			return i.either("Comment `/ship retry` after 00:00 UTC to go on.", "Reply `retry` after 00:00 UTC to go on.")
+		}
 		return fmt.Sprintf(i.either("Comment `/ship retry` to go on with a fresh budget, or `/ship budget %d` before that to allow more.",
 			"Reply `retry` to go on with a fresh budget, or `budget %d` before that to allow more."), moreThan(v.Usage.USD))
 	case session.Refused:

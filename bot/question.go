@@ -17,17 +17,23 @@ const (
 
 // asking is the question that the last turn ended with.
 func asking(v session.View) *session.Question {
-	if v.Phase != session.PhaseEnded || ending(v) != session.Completed {
+	if v.Phase != session.PhaseEnded {
 		return nil
 	}
-	return v.Outcome.Question
+	return v.Outcome.Asks()
 }
+
+// paused: the question is whether to go on past a budget.
+func paused(v session.View) bool { return asking(v) != nil && ending(v) == session.Spent }
 
 // openQuestion shows what the agent needs to know, and how to say it.
 func openQuestion(v session.View) string {
 	q := asking(v)
 	if q == nil {
 		return ""
+	}
+	if paused(v) {
+		return "**" + Neutralise(q.Text) + "**\n\n" + choices(q.Choices) + "\n\n" + answerWith(Commenting, true)
 	}
 	return "**I need to know:**\n\n" + posed(*q) + "\n\n" + answerWith(Commenting, len(q.Choices) > 0)
 }

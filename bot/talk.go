@@ -208,6 +208,9 @@ func AgentAsks(s session.State) string {
 	if q == nil {
 		return Answer(s)
 	}
+	if paused(v) {
+		return paragraphs(Neutralise(q.Text), kept(v), answerWith(Talking, true), numbers(v))
+	}
 	answer, question := strings.TrimSpace(v.Outcome.Answer), strings.TrimSpace(q.Text)
 	if strings.Contains(answer, question) {
 		question = ""

@@ -103,7 +103,7 @@ func ended(v session.View) string {
 	case session.Stalled:
 		return "Nothing moved any more, so I stopped"
 	case session.Spent:
-		return "The budget of this turn is used up"
+		return outOf(v)
 	case session.Refused:
 		return "The model said no"
 	case session.Unreachable:
@@ -112,6 +112,21 @@ func ended(v session.View) string {
 		return "Something broke on the way"
 	}
 	return "Ended"
+}
+
+// outOf says which budget is used up.
+func outOf(v session.View) string {
+	of := "this turn"
+	switch v.Outcome.Limit {
+	case session.PersonLimit:
+		of = "one person for today"
+	case session.DayLimit:
+		of = "today"
+	}
+	if paused(v) {
+		return "Paused, as the budget of " + of + " is used up"
+	}
+	return "The budget of " + of + " is used up"
 }
 
 func completed(v session.View) string {
@@ -159,7 +174,46 @@ func Facts(v session.View) []string {
 	if v.Took > 0 {
 		out = append(out, took(v.Took))
 	}
+	return append(out, costs(v)...)
+}
+
+// costs are what the box took, and the sums that the turn adds to.
+func costs(v session.View) []string {
+	var out []string
+	if v.Box >= time.Minute {
+		out = append(out, "box "+took(v.Box))
+	}
+	if all := usd(v.All.USD); all != "" && v.Turn > 1 && v.All.USD > v.Usage.USD {
+		out = append(out, "this session "+all)
+	}
+	if v.Today == nil {
+		return out
+	}
+	person, all := of(v.Today.Person, v.Today.PersonMay), of(v.Today.All, v.Today.AllMay)
+	if person != "" {
+		person += " by who asked"
+	}
+	if all != "" {
+		all += " by all"
+	}
+	switch {
+	case person != "" && all != "":
+		return append(out, "today "+person+" and "+all)
+	case person+all != "":
+		return append(out, "today "+person+all)
+	}
 	return out
+}
+
+// of writes what is spent of what may be, and nothing for neither.
+func of(spent, may float64) string {
+	switch {
+	case may > 0:
+		return fmt.Sprintf("$%.2f of $%.2f", spent, may)
+	case spent > 0:
+		return usd(spent)
+	}
+	return ""
 }
 
 // Count is so many of a thing, whose plural ends in an s.

@@ -87,6 +87,9 @@ func views() map[string]session.View {
 		"timed-out":       over(session.TimedOut, "The time for one turn was over and the agent was stopped; its work is kept.", ""),
 		"stalled":         over(session.Stalled, "Nothing moved for 5 minutes, so the agent was stopped; its work is kept.", ""),
 		"spent":           over(session.Spent, "The money for one turn is used up and the agent was stopped; its work is kept.", ""),
+		"paused":          over(session.Spent, "The $5 that this turn may cost are used up. The work so far is kept.", "I was about to add a test."),
+		"paused-for-day":  over(session.Spent, "What all together may spend today, $50, is used up. I have not begun.", ""),
+		"day-over":        over(session.Spent, "What one person may spend here today, $10, is used up. The work so far is kept. A new day begins at 00:00 UTC; `/ship retry` goes on then.", ""),
 		"refused":         over(session.Refused, "The model claude refused the request: <img src=x> too long.", ""),
 		"unreachable":     over(session.Unreachable, "The model claude could not be reached (503).", ""),
 		"crashed":         over(session.Crashed, "Something failed on my side. `/ship retry` tries again.", ""),
@@ -116,6 +119,18 @@ func views() map[string]session.View {
 		v.Outcome.Question = &session.Question{Text: "What should the page say?"}
 	})
 	set("stopped-asking", func(v *session.View) { v.Outcome.Question = &session.Question{Text: "Which?"} })
+	more := []session.Choice{{Value: "Go on with $5 more"}, {Value: "Leave it"}}
+	set("paused", func(v *session.View) {
+		v.Outcome.Limit, v.Outcome.Question = session.TurnLimit, &session.Question{Text: v.Outcome.Say + " Shall I go on with $5 more?", Choices: more}
+		v.Usage.USD, v.Box, v.All = 5.02, 14*time.Minute, session.Cost{USD: 7.4, Box: time.Hour}
+		v.Today = &session.Today{Payer: "github:octocat", Person: 6.1, PersonMay: 10, All: 31.456}
+	})
+	set("paused-for-day", func(v *session.View) {
+		v.Outcome.Limit, v.Outcome.Question = session.DayLimit, &session.Question{Text: v.Outcome.Say + " Shall I go on with $5 more?", Choices: more}
+		v.Changed, v.Files, v.PR, v.Todos, v.Steps, v.Took, v.Usage = false, 0, nil, nil, nil, 0, session.Usage{}
+		v.Today = &session.Today{Payer: "github:octocat", All: 50.3, AllMay: 50}
+	})
+	set("day-over", func(v *session.View) { v.Outcome.Limit = session.PersonLimit })
 	set("spent", func(v *session.View) { v.Usage.USD = 7.21 })
 	return all
 }

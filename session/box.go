@@ -30,6 +30,11 @@ func (n *step) enter(p Prepared) {
 		life.ID, life.State = p.Box, lifecycle.Ready
 		life = life.Attach(n.now)
 	}
+	ran := !n.Metered.IsZero()
+	n.meter(false, true)
+	if !ran && !life.Born.IsZero() && life.Born.Before(n.now) {
+		n.Metered = life.Born // it was made or woken for this
+	}
 	n.Box, n.Life = p.Box, &life
 	n.tell(lifecycle.TurnBegun)
 	n.Pending = slices.DeleteFunc(n.Pending, func(e Effect) bool { return e.Kind == Discard || e.Kind == Tend })
@@ -72,6 +77,9 @@ func (n *step) leaveBox() {
 	if n.Life.State == lifecycle.Paused {
 		n.tell(lifecycle.ResumeAsked)
 	}
+	if n.Life.State == lifecycle.Busy {
+		n.meter(true, true)
+	}
 	n.tell(lifecycle.TurnEnded)
 	if n.Life.State != lifecycle.Busy {
 		n.Life = n.atRest(*n.Life)
@@ -95,6 +103,7 @@ func (n *step) atRest(b lifecycle.Box) *lifecycle.Box {
 
 // giveUpBox: it was destroyed, or cannot be reached from here.
 func (n *step) giveUpBox() {
+	n.meter(n.Turn != nil && n.Life != nil && n.Life.State == lifecycle.Busy, false)
 	if n.Box != "" {
 		n.Left = append(n.Left, n.Box)
 	}
@@ -127,7 +136,10 @@ func (n *step) tend(due, begin time.Time) {
 func (n *step) tended(p *Tended) {
 	if p != nil && p.Life.ID == n.Box && n.Life != nil && !n.Busy() {
 		n.Life, n.Unpausable = n.atRest(p.Life), n.Unpausable || p.Unpausable
-		if p.Life.State == lifecycle.Destroyed {
+		switch p.Life.State {
+		case lifecycle.Paused:
+			n.meter(false, false)
+		case lifecycle.Destroyed:
 			n.giveUpBox()
 		}
 	}

@@ -91,6 +91,8 @@ type Effect struct {
 	// Ref is what Reply answers.
 	Ref string `json:"rf,omitempty"`
 	To  ID     `json:"to,omitempty"`
+	// Stay is what Close books of the turn's box time.
+	Stay *Stay `json:"st,omitempty"`
 	// Check: what is wanted. Sweep: whose check run a frozen owner may have
 	// written to, although the head is another by now.
 	Check *CheckState `json:"ck,omitempty"`

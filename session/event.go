@@ -184,12 +184,25 @@ type Outcome struct {
 	// starts the next turn.
 	Question *Question `json:"q,omitempty"`
 	Usage    Usage     `json:"u,omitzero"`
+	// Limit that the money ran into; empty: none.
+	Limit Limit `json:"l,omitempty"`
+	// Today as in Progress.
+	Today *Today `json:"td,omitempty"`
 	// Commands that the agent ran, newest last, for the proof in the pull
 	// request. At most 20.
 	Commands []string `json:"cm,omitempty"`
 	// Served is how many of the turn's requests reached the agent. One that
 	// came too late starts another leg.
 	Served int `json:"sv,omitempty"`
+}
+
+// Asks is the question that an end leaves open, the agent's own or whether to go
+// on past a budget; nil: none. It may be called on nil.
+func (o *Outcome) Asks() *Question {
+	if o == nil || o.Ending != Completed && o.Ending != Spent {
+		return nil
+	}
+	return o.Question
 }
 
 // Usage is what a turn cost so far.
@@ -219,6 +232,8 @@ type Progress struct {
 	Active time.Time `json:"ac,omitzero"`
 	// Ends is when the provider will end the box, if that is soon.
 	Ends time.Time `json:"en,omitzero"`
+	// Today is what the turn's person and all have spent by now; nil: not looked.
+	Today *Today `json:"dy,omitempty"`
 	// Preview is what the agent shows by now; its zero value: nothing any more.
 	// nil: what was known of it still holds.
 	Preview *Preview `json:"pv,omitempty"`

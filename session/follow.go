@@ -109,12 +109,16 @@ func (n *step) turnBroke(e Effect, f Failed) {
 
 // follow derives what the clock and the view ask for.
 func (n *step) follow() {
+	n.near()
 	n.report()
 	n.settle()
 	if n.over() && n.Turn != nil && len(n.Waiting) > 0 {
 		n.begin(n.Waiting[0])
 		n.Waiting = n.Waiting[1:]
 		n.report()
+	}
+	if n.Turn == nil || n.Turn.Told {
+		n.Today = nil // it is old when somebody asks again
 	}
 	n.rest()
 }
@@ -195,10 +199,10 @@ func (n *step) settle() {
 
 // remains is what is kept of a turn that everybody was told of.
 func (t Turn) remains() *Turn {
-	left := &Turn{N: t.N, Stage: t.Stage, Told: true, Changed: t.Changed, Took: t.Took}
+	left := &Turn{N: t.N, Stage: t.Stage, Told: true, Changed: t.Changed, Took: t.Took, Resumed: t.Resumed}
 	completed := true
 	if o := t.Outcome; o != nil {
-		left.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage, Question: o.Question}
+		left.Outcome = &Outcome{Ending: o.Ending, Usage: o.Usage, Question: o.Question, Limit: o.Limit}
 		completed = o.Ending == Completed
 	}
 	if !completed { // a retry is likely, and an operator's has no other context

@@ -18,6 +18,10 @@ type Policy struct {
 	// and MaxBudgetUSD what a person may set.
 	BudgetUSD    float64
 	MaxBudgetUSD float64
+	// Extend: people may have it go on past a budget.
+	Extend bool
+	// BoxUSDPerHour is what an hour of a box costs.
+	BoxUSDPerHour float64
 	// TurnTimeout is a turn's wall clock.
 	TurnTimeout time.Duration
 	// Boxes says when a box is paused, destroyed or replaced.

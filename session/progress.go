@@ -17,30 +17,33 @@ const (
 
 // begin starts a turn.
 func (n *step) begin(a Admitted) {
+	a, over := n.settled(a)
+	if over {
+		return
+	}
 	n.leave()
 	var question *Question
-	if n.Turn != nil && n.Turn.Outcome != nil {
+	if n.Turn != nil && n.Turn.Outcome != nil && n.Turn.Outcome.Limit == "" { // that one is ours
 		question = n.Turn.Outcome.Question
 	}
 	model, problem := n.policy.choose(firstNonEmpty(a.Model, n.Model))
 	if problem != "" {
 		model, _ = n.policy.choose("") // a model that was taken off the list since
 	}
-	budget := n.policy.BudgetUSD
-	if n.Budget > 0 {
-		budget = n.Budget
-		if most := n.policy.MaxBudgetUSD; most > 0 { // it may have been lowered since
-			budget = min(budget, most)
-		}
-	}
 	n.Turns++
 	n.Turn = &Turn{
 		N: n.Turns, Stage: Preparing, Requests: append([]Request{a.Request}, a.More...), Context: a.Context,
-		Model: model, Budget: budget, Started: n.now, Deadline: n.now.Add(n.policy.TurnTimeout),
-		Finish: a.Verb == Finish, Asked: question,
+		Model: model, Budget: n.allowed(a.BudgetUSD), Started: n.now, Deadline: n.now.Add(n.policy.TurnTimeout),
+		Finish: a.Verb == Finish, Asked: question, Past: a.Past, Resumed: a.Resumed,
 	}
+	n.Payer = n.Turn.Payer()
 	if a.Branch != "" && n.PR == nil && n.Head == "" {
 		n.Base = a.Branch
+	}
+	if l := n.reached(n.Payer, a.Past); l != "" {
+		n.announce(Begin)
+		n.end(n.paused(Outcome{Ending: Spent, Limit: l}))
+		return
 	}
 	n.prepare()
 	n.announce(Begin)
@@ -212,6 +215,7 @@ func (n *step) ran(o Outcome) {
 	t := n.Turn
 	t.Outcome = n.sum(o)
 	t.Progress.Usage = t.Outcome.Usage
+	n.spentToday(t.Outcome)
 	late := o.Ending == Completed && o.Served < len(t.Requests) && t.Stopping == "" && t.Legs < maxLegs
 	if late {
 		n.run()
@@ -274,13 +278,15 @@ func (n *step) finish() {
 	t := n.Turn
 	t.Stage, t.Finished = Ended, n.now
 	t.Took = int(t.Finished.Sub(t.Started).Round(time.Second).Seconds())
-	n.leaveBox()
+	if t.Prepares > 0 { // else it has not touched it
+		n.leaveBox()
+	}
 	t.Progress = Progress{Todos: t.Progress.Todos, Steps: t.Progress.Steps, Usage: t.Outcome.Usage}
 	n.Spent = n.Spent.Add(t.Outcome.Usage)
 	if n.Head != "" && n.PR != nil {
 		n.check(CheckState{SHA: n.Head, Conclusion: conclusion(*t.Outcome)})
 	}
-	n.add(Effect{Kind: Close, By: Worker, Text: strconv.Itoa(t.N)}, n.cause()...)
+	n.add(Effect{Kind: Close, By: Worker, Text: strconv.Itoa(t.N), Stay: n.stay()}, n.cause()...)
 	n.replies()
 	n.announce(Answer)
 	if t.Finish && t.Stopping == "" && t.Outcome.succeeded() && n.PR != nil && n.PR.Draft {
@@ -305,6 +311,9 @@ func (n *step) replies() {
 func (n *step) short() string {
 	t := n.Turn
 	if t.Outcome.Ending != Completed {
+		if q := t.Outcome.Asks(); q != nil {
+			return q.Text
+		}
 		return t.Outcome.Say
 	}
 	answer := strings.TrimSpace(t.Outcome.Answer)
@@ -324,11 +333,11 @@ func (n *step) short() string {
 func (o Outcome) succeeded() bool { return o.Ending == Completed && o.Question == nil }
 
 func conclusion(o Outcome) string {
+	if o.Question != nil {
+		return "neutral"
+	}
 	switch o.Ending {
 	case Completed:
-		if o.Question != nil {
-			return "neutral"
-		}
 		return "success"
 	case Stopped:
 		return "cancelled"
@@ -361,7 +370,10 @@ func (n *step) moved(p Progress) {
 	}
 	n.active(p)
 	n.exhibit(p.Preview)
-	p.Conversation, p.Active, p.Ends, p.Preview = "", time.Time{}, time.Time{}, nil
+	if p.Today != nil {
+		n.Today = p.Today
+	}
+	p.Conversation, p.Active, p.Ends, p.Preview, p.Today = "", time.Time{}, time.Time{}, nil, nil
 	if len(p.Todos) == 0 { // the agent hears other words, or another box is prepared
 		p.Todos = n.Turn.Progress.Todos
 	}

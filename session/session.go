@@ -164,6 +164,8 @@ type Admission struct {
 	Forward ID `json:"fw,omitempty"`
 	// By is the requester with what the platform knows of them.
 	By Person `json:"by"`
+	// Today is what they and all have spent; nil: nobody looked.
+	Today *Today `json:"td,omitempty"`
 	// Repo may be empty when what is asked needs none.
 	Repo Repo `json:"repo"`
 	// Base is the branch that the work starts from and the pull request targets.

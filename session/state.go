@@ -62,8 +62,24 @@ type State struct {
 	Check *CheckState `json:"ck,omitempty"`
 	// Pending are the effects that are decided and not yet known to be done.
 	Pending []Effect `json:"pe,omitempty"`
-	// Spent over all turns.
+	// Spent over all turns, and by boxes between them.
 	Spent Usage `json:"sp,omitzero"`
+	// BoxSeconds is how long boxes ran, in turns and between them, up to Metered;
+	// zero: no box runs.
+	BoxSeconds int       `json:"bs,omitempty"`
+	Metered    time.Time `json:"me,omitzero"`
+	// Payer of the last turn pays for its box until the next.
+	Payer string `json:"py,omitempty"`
+	// Today is known while a turn is at work or is told of.
+	Today *Today `json:"td,omitempty"`
+	// Heard is which budgets of a day people were warned of here.
+	Heard *Heard `json:"hb,omitempty"`
+}
+
+// Heard names budgets of a day: of payers, or of all.
+type Heard struct {
+	Day string   `json:"d"`
+	Of  []string `json:"o"`
 }
 
 // Voice is a thread with what we said last in its one status comment, or in what
@@ -98,6 +114,11 @@ type Admitted struct {
 	Request
 	Context string    `json:"cx,omitempty"`
 	More    []Request `json:"mr,omitempty"`
+	// Past is the limit that it may go beyond, for somebody said so, and BudgetUSD
+	// how far; zero: as far as usual. Resumed: its work was begun before.
+	Past      Limit   `json:"ps,omitempty"`
+	BudgetUSD float64 `json:"pb,omitempty"`
+	Resumed   bool    `json:"rs,omitempty"`
 }
 
 // Stage of a turn.
@@ -152,6 +173,13 @@ type Turn struct {
 	Told bool `json:"tl,omitempty"`
 	// Asked is what the turn before ended with, and this one answers.
 	Asked *Question `json:"aq,omitempty"`
+	// Past and Resumed: see Admitted.
+	Past    Limit `json:"ps,omitempty"`
+	Resumed bool  `json:"rs,omitempty"`
+	// Warned: people heard that these budgets are nearly used up.
+	Warned []Limit `json:"wd,omitempty"`
+	// Box is for how many seconds a box ran for it, up to State.Metered.
+	Box int `json:"bx,omitempty"`
 	// Finish: mark the pull request ready when it succeeds.
 	Finish bool `json:"fn,omitempty"`
 }

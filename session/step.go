@@ -223,6 +223,9 @@ func (n *step) learn(r Request, a Admission) {
 	if a.Origin != nil {
 		n.Origin = a.Origin
 	}
+	if a.Today != nil {
+		n.Today = a.Today
+	}
 	n.leave()
 	if a.Base != "" && n.PR == nil {
 		n.Base = a.Base

@@ -29,6 +29,8 @@ var update = flag.Bool("update", false, "write the stories' effects anew")
 //	> broke run again                 it failed; again, lost or for good
 //	> replay run                      the one that was given up is replayed
 //	> wait 1h                         time passes
+//	> paid 4.2                        so much money of the turn is spent
+//	> today 8 of 10, 20 of 50         what alice and all have spent on this day
 func TestStories(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/stories/*.txtar")
@@ -78,6 +80,8 @@ type story struct {
 	requests []Request
 	// edited: the words of a request are others since the last event.
 	edited bool
+	// today is what admissions and progress tell; nil: nothing.
+	today  *Today
 	known  map[string]string // effect ids and what they looked like
 	broken map[EffectKind]DeadLetter
 }
@@ -85,7 +89,7 @@ type story struct {
 func testPolicy() Policy {
 	return Policy{
 		Model: "acme/large", Models: []string{"acme/large", "acme/small"},
-		BudgetUSD: 5, MaxBudgetUSD: 20, TurnTimeout: time.Hour, Boxes: lifecycle.Default(),
+		BudgetUSD: 5, MaxBudgetUSD: 20, Extend: true, BoxUSDPerHour: 3.6, TurnTimeout: time.Hour, Boxes: lifecycle.Default(),
 		Pace: func(platform string, _ time.Duration) Pace {
 			switch platform {
 			case "talk":
@@ -228,6 +232,10 @@ func (s *story) event(line string) error {
 		s.step(Event{Kind: Taken})
 	case "closed":
 		s.step(Event{Kind: Closed})
+	case "paid":
+		return s.paid(words[1])
+	case "today":
+		return s.spentToday(strings.Join(words[1:], " "))
 	case "moved":
 		s.step(Event{Kind: Moved, Progress: &Progress{Doing: strings.Join(words[1:], " ")}})
 	default:
@@ -294,6 +302,9 @@ func (s *story) performed(e Effect, words []string) *Performed {
 	switch e.Kind {
 	case Admit:
 		p.Admission = admission(e, word)
+		if word == "known" {
+			p.Admission.Today = s.today
+		}
 	case Prepare:
 		p.Prepared = &Prepared{Box: "box", Head: "base1", Fresh: true}
 		if s.state.PR != nil {
@@ -305,6 +316,8 @@ func (s *story) performed(e Effect, words []string) *Performed {
 		case "":
 		case "too early":
 			p.Turn.Served--
+		case "out of turn", "out of person", "out of day":
+			p.Turn.Ending, p.Turn.Say, p.Turn.Limit = Spent, "It ran out.", Limit(words[2])
 		case "asking":
 			p.Turn.Question = &Question{Text: "Which one?", Choices: []Choice{{Value: "A"}, {Value: "B"}}}
 		default:

@@ -26,17 +26,23 @@ const (
 // View is what people may see of a session, and all that a status message is
 // rendered from. Two states with the same view need no update.
 type View struct {
-	Session ID           `json:"id"`
-	Title   string       `json:"ti,omitempty"`
-	Phase   Phase        `json:"ph"`
-	Turn    int          `json:"n"`
-	By      []string     `json:"by,omitempty"` // logins, the first started the turn
-	Model   string       `json:"mo,omitempty"`
-	Place   int          `json:"pl,omitempty"`
-	Doing   string       `json:"dg,omitempty"`
-	Todos   []Todo       `json:"td,omitempty"`
-	Steps   []string     `json:"st,omitempty"`
-	Usage   Usage        `json:"us"` // of this turn; money rounded to cents
+	Session ID       `json:"id"`
+	Title   string   `json:"ti,omitempty"`
+	Phase   Phase    `json:"ph"`
+	Turn    int      `json:"n"`
+	By      []string `json:"by,omitempty"` // logins, the first started the turn
+	Model   string   `json:"mo,omitempty"`
+	Place   int      `json:"pl,omitempty"`
+	Doing   string   `json:"dg,omitempty"`
+	Todos   []Todo   `json:"td,omitempty"`
+	Steps   []string `json:"st,omitempty"`
+	Usage   Usage    `json:"us"` // of this turn; money rounded to cents
+	// Box is how long a box ran for this turn, and All what all turns took, to the
+	// end of what was counted.
+	Box time.Duration `json:"bx,omitempty"`
+	All Cost          `json:"al,omitzero"`
+	// Today, if that is known; rounded to cents.
+	Today   *Today       `json:"dy,omitempty"`
 	Outcome *Outcome     `json:"oc,omitempty"`
 	Changed bool         `json:"ch,omitempty"`
 	Files   int          `json:"fs,omitempty"`
@@ -58,6 +64,12 @@ func ViewOf(s State) View {
 		Session: s.ID, Title: s.Title, Phase: PhasePreparing, Turn: s.Turns,
 		Repo: s.Repo.Name, Base: s.Base, Branch: s.Branch, Head: s.Head, PR: s.PR, Preview: s.Preview,
 	}
+	v.All = Cost{USD: cents(s.Spent.USD), Box: time.Duration(s.BoxSeconds) * time.Second}
+	if s.Today != nil {
+		sum := *s.Today
+		sum.Person, sum.All = cents(sum.Person), cents(sum.All)
+		v.Today = &sum
+	}
 	t := s.Turn
 	if s.Asking != nil && !s.Busy() {
 		v.Phase = PhaseAsking
@@ -76,10 +88,15 @@ func ViewOf(s State) View {
 	if t.Outcome != nil {
 		v.Usage = t.Outcome.Usage
 	}
-	v.Usage.USD = math.Round(v.Usage.USD*100) / 100
+	if s.Busy() {
+		v.All.USD = cents(s.Spent.USD + v.Usage.USD)
+	}
+	v.Usage.USD, v.Box = cents(v.Usage.USD), time.Duration(t.Box)*time.Second
 	v.Took = time.Duration(t.Took) * time.Second
 	return v
 }
+
+func cents(usd float64) float64 { return math.Round(usd*100) / 100 }
 
 func phaseOf(t Turn) Phase {
 	switch {

@@ -160,7 +160,7 @@ func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 		return nil, nil, fmt.Errorf("sandbox.allow_hosts: %w", err)
 	}
 	b, err := broker.New(broker.Config{
-		Signer: signer, Ledger: ledger{p.store}, Providers: p.settings.brokerProviders(),
+		Signer: signer, Ledger: ledger{p.store}, Providers: p.settings.brokerProviders(), BoxUSDPerHour: p.settings.Sandbox.USDPerHour,
 		GitURL: host.WebURL, Credentials: credentials{host}, Egress: egress, Observer: m, Log: p.log.With("part", "broker"),
 	})
 	return b, signer, err
@@ -189,7 +189,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	}
 	performers := map[string]session.Performer{session.Worker: worker}
 	for _, platform := range p.platforms {
-		performers[platform.Name] = throttle{Performer: platform.Performer, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
+		performers[platform.Name] = throttle{Performer: teller{platform.Performer, p.store, p.settings.Limits, time.Now}, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
 	}
 	redact := turn.Redactor(p.settings.secrets())
 	for name, performer := range performers {
@@ -215,8 +215,8 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser,
-		Life:    s.boxPolicy(),
-		Calls:   s.Limits.ModelCalls,
+		Life:  s.boxPolicy(),
+		Calls: s.Limits.ModelCalls, PersonDayUSD: s.Limits.PersonDayUSD, DayUSD: s.Limits.DayUSD,
 		Hosts:   s.Sandbox.reachable(),
 		Limits:  agent.Limits{Stall: time.Duration(s.Limits.Stall), Retries: s.Limits.Retries},
 		Author:  identity(ctx, host, p.log),

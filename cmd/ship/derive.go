@@ -57,6 +57,7 @@ func (s Settings) policy(platforms []integrations.Platform) session.Policy {
 	return session.Policy{
 		Model: s.defaultModel(), Models: s.modelNames(),
 		BudgetUSD: s.Limits.BudgetUSD, MaxBudgetUSD: s.Limits.MaxBudgetUSD,
+		Extend: s.Limits.Extend, BoxUSDPerHour: s.Sandbox.USDPerHour,
 		TurnTimeout: time.Duration(s.Limits.TurnTimeout), Boxes: s.boxPolicy(),
 		Pace:   func(platform string, running time.Duration) session.Pace { return paceOf(by[platform], running) },
 		Help:   func(platform string) string { return bot.HelpText(by[platform].Idiom) },

@@ -460,13 +460,14 @@ func (r *rig) seq() (n int64) {
 }
 
 // stickyEnded matches the headings of a turn that has ended.
-var stickyEnded = regexp.MustCompile(`### (✅|⚠️|⏹️)`)
+var stickyEnded = regexp.MustCompile(`### (✅|⚠️|⏹️|⏸️)`)
 
 // world is what is left outside, without what depends on the clock.
 func (r *rig) world() string { return timeless(r.host.World()) }
 
 // timeless takes out of a text what differs from run to run.
 func timeless(text string) string {
+	text = regexp.MustCompile(`(?: ·|,) box (?:\d+ h )?\d+ min`).ReplaceAllString(text, "") // shorter ones are not shown
 	text = regexp.MustCompile(`\b\d+ (s|min)( \d+ s)?\b`).ReplaceAllString(text, "TIME")
 	text = regexp.MustCompile(`\b\d+ model calls?\b|\$\d+\.\d\d`).ReplaceAllString(text, "USAGE") // what a kill cut may be asked again
 	text = regexp.MustCompile(`Done in [0-9a-f]{7}\b`).ReplaceAllString(text, "Done in COMMIT")

@@ -59,7 +59,7 @@ func withRecords(cmd *cobra.Command, configPath string, f func(context.Context, 
 
 func sessionsCommand() *cobra.Command {
 	var configPath string
-	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop, retry, attach to and export sessions"}
+	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop, retry, attach to and export sessions, and what they cost"}
 	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
 	add := func(use, short string, f func(context.Context, *redis.Store, io.Writer, string) error) {
 		args := cobra.NoArgs
@@ -82,7 +82,7 @@ func sessionsCommand() *cobra.Command {
 	add("retry ID", "Start the last turn again", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Retry)
 	})
-	cmd.AddCommand(logsCommand(&configPath), exportCommand(&configPath), attachCommand(&configPath))
+	cmd.AddCommand(logsCommand(&configPath), exportCommand(&configPath), attachCommand(&configPath), costsCommand(&configPath))
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func listSessions(ctx context.Context, s session.Archive, w io.Writer) error {
 	}
 	slices.Sort(ids)
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(t, "SESSION\tREPOSITORY\tTURN\tSTATE\tSPENT\tPULL REQUEST")
+	fmt.Fprintln(t, "SESSION\tREPOSITORY\tTURN\tSTATE\tSPENT\tBOX TIME\tPULL REQUEST")
 	for _, id := range ids {
 		state, err := peek(ctx, s, id)
 		if err != nil {
@@ -110,7 +110,7 @@ func listSessions(ctx context.Context, s session.Archive, w io.Writer) error {
 		if v.PR != nil {
 			pr = v.PR.URL
 		}
-		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t$%.2f\t%s\n", id, v.Repo, v.Turn, word, state.Spent.USD, pr)
+		fmt.Fprintf(t, "%s\t%s\t%d\t%s\t$%.2f\t%s\t%s\n", id, v.Repo, v.Turn, word, v.All.USD, v.All.Box, pr)
 	}
 	return t.Flush()
 }

@@ -42,6 +42,7 @@ type SandboxSettings struct {
 	IdlePause   time.Duration `yaml:"idle_pause" default:"5m" min:"10s" doc:"How long a box may be idle before it is paused, where the provider can."`
 	IdleDestroy time.Duration `yaml:"idle_destroy" default:"1h" min:"1m" doc:"How long a box may be idle before it is destroyed. The branch keeps the work."`
 	MaxLife     time.Duration `yaml:"max_life" default:"0" min:"0" doc:"How long the provider lets a box run at a stretch, as its plan says; a turn that may not end before that begins in a new box. 0: as long as it takes, or for e2b as e2b.max_life says if that is enough for a whole turn."`
+	USDPerHour  float64       `yaml:"usd_per_hour" is:"usd" default:"0" min:"0" doc:"What an hour of a box costs. It counts for the budgets, as models do. 0: box time is counted, and costs nothing."`
 	Warn        time.Duration `yaml:"warn" default:"20m" min:"1m" doc:"How long before the end of max_life people are told, if a turn is at work then."`
 	AllowHosts  []string      `yaml:"allow_hosts" doc:"Hosts that boxes may reach, such as registry.npmjs.org or *.example.com; the word registries stands for the usual package registries. Empty: none. Whatever takes uploads is a way out; see docs/sandbox.md."`
 	MaxTraffic  int64         `yaml:"max_traffic" is:"size" default:"4GiB" min:"1048576" doc:"How much one turn may send to and receive from allow_hosts."`
@@ -117,6 +118,9 @@ type LimitSettings struct {
 	ModelCalls        int           `yaml:"model_calls" default:"200" min:"1" doc:"Model calls in one turn."`
 	BudgetUSD         float64       `yaml:"budget_usd" is:"usd" default:"5" min:"0.01" doc:"What one turn may spend, unless a person sets another budget."`
 	MaxBudgetUSD      float64       `yaml:"max_budget_usd" is:"usd" default:"100" min:"0.01" doc:"The highest budget that a person may set."`
+	PersonDayUSD      float64       `yaml:"person_day_usd" is:"usd" default:"0" min:"0" doc:"What one person's turns may spend on a day, in UTC. 0: no limit."`
+	DayUSD            float64       `yaml:"day_usd" is:"usd" default:"0" min:"0" doc:"What all turns together may spend on a day, in UTC. 0: no limit."`
+	Extend            bool          `yaml:"extend" default:"true" doc:"Whether people may have a turn go on past a budget by saying so. They are asked when one is used up. false: the budgets of a day hold until the next."`
 	SessionsPerUser   int           `yaml:"sessions_per_user" default:"10" min:"1" doc:"How many turns of one person may be under way."`
 	RequestsPerMinute int           `yaml:"requests_per_minute" default:"60" min:"1" doc:"How many requests of one person are taken in a minute."`
 }

@@ -42,11 +42,9 @@ func posed(s session.State) (ql.Content, []ql.Choice) {
 	return ql.Elicitation(text), offer
 }
 
-// questioned: the turn ended with a question of the agent's.
-func questioned(s session.State) bool {
-	o := s.Turn.Outcome
-	return o != nil && o.Question != nil && o.Ending == session.Completed
-}
+// questioned: the turn ended with a question, of the agent's or whether to go on
+// past a budget.
+func questioned(s session.State) bool { return s.Turn.Outcome.Asks() != nil }
 
 // failed: the turn came to an end that nobody wanted.
 func failed(s session.State) bool {

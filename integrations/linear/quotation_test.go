@@ -53,6 +53,7 @@ func TestLiteral(t *testing.T) {
 		{[]string{"Keep it <!-- and more -->", "Remove it"}, nil},
 		{[]string{"Ask @bob", "Keep it"}, nil},
 		{[]string{"Ask https://linear.app/acme/profiles/bob", "Keep it"}, nil},
+		{[]string{"Go on with $2.50 more", "Leave it"}, []ql.Choice{{Value: "Go on with $2.50 more"}, {Value: "Leave it"}}},
 		{[]string{"", "Keep it"}, []ql.Choice{{Value: "Keep it"}}},
 	} {
 		var choices []session.Choice

@@ -188,6 +188,13 @@ func TestWordsOfFailures(t *testing.T) {
 		p.says("ada", "retry")
 		p.done()
 	})
+	plays(t, "budget-extended", func(p *play) {
+		p.assigned()
+		p.works()
+		p.ends(session.Outcome{Ending: session.Spent, Limit: session.TurnLimit, Usage: session.Usage{Calls: 61, USD: 5}, Say: "The money for one turn is used up."})
+		p.says("ada", "Go on with $5 more")
+		p.done()
+	})
 	plays(t, "stuck", func(p *play) {
 		p.assigned()
 		p.works()

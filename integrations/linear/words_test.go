@@ -50,7 +50,7 @@ func plays(t *testing.T, name string, script func(*play)) {
 		d.gate.Routes.Default = "acme/widgets"
 		synctest.Test(t, func(t *testing.T) {
 			p := &play{desk: d, begun: time.Now(), policy: session.Policy{
-				Model: "acme/large", Models: []string{"acme/large", "acme/small"}, BudgetUSD: 5, MaxBudgetUSD: 20,
+				Model: "acme/large", Models: []string{"acme/large", "acme/small"}, BudgetUSD: 5, MaxBudgetUSD: 20, Extend: true,
 				TurnTimeout: 3 * time.Hour, Boxes: lifecycle.Policy{IdleDestroy: time.Hour},
 				Pace:   func(_ string, running time.Duration) session.Pace { return Pace(running) },
 				Help:   func(string) string { return bot.HelpText(bot.Talking) },

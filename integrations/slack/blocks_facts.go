@@ -65,7 +65,7 @@ func (s showing) buttons(v session.View) []slack.BlockElement {
 	case stoppable(v):
 		stop := slack.NewButtonBlockElement(actionStop, "stop", words("Stop"))
 		out = append(out, stop.WithStyle(slack.StyleDanger))
-	case over && (v.Outcome == nil || v.Outcome.Ending != session.Completed):
+	case over && (v.Outcome == nil || v.Outcome.Ending != session.Completed) && agentAsks(v) == nil:
 		out = append(out, slack.NewButtonBlockElement(actionRetry, "retry", words("Retry")))
 	}
 	if v.PR == nil {

@@ -204,8 +204,8 @@ func questionBlocks(v session.View, s showing, most int) []slack.Block {
 
 // agentAsks is the question that the turn ended with.
 func agentAsks(v session.View) *session.Question {
-	if v.Phase != session.PhaseEnded || v.Outcome == nil || v.Outcome.Ending != session.Completed {
+	if v.Phase != session.PhaseEnded {
 		return nil
 	}
-	return v.Outcome.Question
+	return v.Outcome.Asks()
 }

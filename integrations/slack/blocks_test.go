@@ -187,6 +187,7 @@ func scenes() map[string]scene {
 		"timed-out":       after(session.TimedOut, "The time for one turn was over and the agent was stopped; its work is kept.", ""),
 		"stalled":         after(session.Stalled, "Nothing moved for 5 minutes, so the agent was stopped; its work is kept.", ""),
 		"spent":           after(session.Spent, "The money for one turn is used up and the agent was stopped; its work is kept.", ""),
+		"paused":          after(session.Spent, "The $5 that this turn may cost are used up. The work so far is kept.", ""),
 		"refused":         after(session.Refused, "The model claude refused the request: <img src=x> too long.", ""),
 		"unreachable":     after(session.Unreachable, "The model claude could not be reached (503).", ""),
 		"crashed":         after(session.Crashed, "Something failed on my side. `/ship retry` tries again.", ""),
@@ -215,6 +216,12 @@ func scenes() map[string]scene {
 		v.Outcome.Question = &session.Question{Text: "Which one, @octocat?\n\n`<b>` or none?", Choices: []session.Choice{
 			{Value: "In the `form`"}, {Value: "cookie", Label: "In a cookie, fixes #7"}, {Label: "Neither <!here>"},
 		}}
+	})
+	set("paused", func(v *session.View) {
+		v.Outcome.Limit, v.Outcome.Question = session.TurnLimit, &session.Question{
+			Text: v.Outcome.Say + " Shall I go on with $5 more?", Choices: []session.Choice{{Value: "Go on with $5 more"}, {Value: "Leave it"}},
+		}
+		v.Today = &session.Today{Payer: "slack:U1", Person: 6.1, PersonMay: 10, All: 31.456}
 	})
 	set("asking-of-many", func(v *session.View) {
 		v.Outcome.Question = &session.Question{Text: "Which one?", Choices: choices(12, 20)}

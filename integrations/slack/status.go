@@ -77,7 +77,7 @@ func (w *work) mood() string {
 
 // questioned: the turn ended with a question, which is open.
 func questioned(t session.Turn) bool {
-	return t.Outcome != nil && t.Outcome.Ending == session.Completed && t.Outcome.Question != nil
+	return t.Outcome.Asks() != nil
 }
 
 // setStatus makes the request, again without who began the session if Slack

@@ -14,7 +14,8 @@
 //
 // What a turn spent is kept in a Ledger that survives this process, under the
 // account SESSION:TURN. A second account, SESSION:TURN!ended, holds one call or
-// more when the turn is over.
+// more when the turn is over. What a person and all spend on a day has accounts
+// of its own; see SpentAccount.
 package broker
 
 import (
@@ -48,6 +49,8 @@ type Config struct {
 	// GitURL is the code host's web address, such as https://github.com. Plain
 	// http is accepted for loopback only. Empty: no git.
 	GitURL string
+	// BoxUSDPerHour is what an hour of a box costs; zero: nothing.
+	BoxUSDPerHour float64
 	// Credentials is required with GitURL.
 	Credentials Credentials
 	// Egress is what else boxes may reach. The zero value: nothing.
@@ -103,6 +106,8 @@ type Broker struct {
 	transport http.RoundTripper
 	idle      time.Duration
 	maxBody   int64
+	// boxUSDPerHour makes money of box time.
+	boxUSDPerHour float64
 }
 
 // New checks the configuration. It opens no connection and starts nothing.
@@ -122,6 +127,7 @@ func New(c Config) (*Broker, error) {
 		signer: c.Signer, till: newTill(c.Ledger), providers: providers, git: git,
 		observer: c.Observer, log: c.Log, transport: c.Transport,
 		idle: orDefault(c.IdleTimeout, DefaultIdleTimeout), maxBody: orDefault(c.MaxBody, DefaultMaxBody),
+		boxUSDPerHour: c.BoxUSDPerHour,
 	}
 	b.egress = newEgress(c.Egress, b.till)
 	if b.observer == nil {
@@ -156,12 +162,6 @@ func (blind) Passed(Passage)     {}
 // cut. Ending a turn twice is ending it once.
 func (b *Broker) End(ctx context.Context, session, turn string) error {
 	return b.till.end(ctx, account(session, turn))
-}
-
-// Spent returns what the turn of a grant has spent so far. Calls under way are
-// counted, their tokens and money are not.
-func (b *Broker) Spent(ctx context.Context, g Grant) (Usage, error) {
-	return b.till.spend(ctx, g.account(), Usage{})
 }
 
 // A door is one kind of service: how it serves, and how it says no.

@@ -40,6 +40,14 @@ type Grant struct {
 	// BudgetUSD that it may spend, in US dollars. See the package's documents
 	// on how far a turn can exceed it.
 	BudgetUSD float64 `json:"b,omitempty"`
+	// Person is whose turn it is, in letters, digits, dots, dashes and colons;
+	// empty: nobody's whose spending is counted.
+	Person string `json:"w,omitempty"`
+	// PersonDayUSD is what the person may spend on a day, and DayUSD what all may
+	// together; days are those of UTC. Zero: there is no such limit, as it is not
+	// the turn's to have one.
+	PersonDayUSD float64 `json:"pd,omitempty"`
+	DayUSD       float64 `json:"dd,omitempty"`
 	// Expires ends everything, also what is under way then.
 	Expires time.Time `json:"x"`
 }
@@ -54,6 +62,7 @@ const maxToken = 8 << 10
 var (
 	repoName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}/[A-Za-z0-9_.-]{1,100}$`)
 	branch   = regexp.MustCompile(`^refs/heads/[A-Za-z0-9_.][A-Za-z0-9_./@+=#-]*$`)
+	person   = regexp.MustCompile(`^[A-Za-z0-9.:-]{1,120}$`)
 	// A session's id; see session.ID.
 	checkpoint = regexp.MustCompile(`^refs/ship/wip/[A-Za-z0-9][A-Za-z0-9.-]*$`)
 )
@@ -64,7 +73,9 @@ func (g Grant) validate() error {
 		return errors.New("a grant names its session and turn")
 	case g.Expires.IsZero():
 		return errors.New("a grant expires")
-	case g.Calls < 0 || g.BudgetUSD < 0:
+	case g.Person != "" && !person.MatchString(g.Person):
+		return errors.New("a grant's person has characters that no account may have")
+	case g.Calls < 0 || g.BudgetUSD < 0 || g.PersonDayUSD < 0 || g.DayUSD < 0:
 		return errors.New("a grant's limits are not negative")
 	case g.Repo != "" && !validRepo(g.Repo):
 		return fmt.Errorf("repository %q is not OWNER/NAME", g.Repo)
@@ -91,8 +102,12 @@ type Signer struct{ key []byte }
 const KeySize = 32
 
 // tokenPrefix names the format. A grant that gains a field which restricts
-// needs a new one: an older release refuses what it does not know.
-const tokenPrefix = "ship1."
+// needs a new one: an older release refuses what it does not know. A token of
+// the format before, which knew no persons and no days, is good until it expires.
+const (
+	tokenPrefix    = "ship2."
+	tokenPrefixOld = "ship1."
+)
 
 // NewSigner returns a Signer with a key of KeySize random bytes.
 func NewSigner(key []byte) (*Signer, error) {
@@ -125,7 +140,8 @@ func (s *Signer) Sign(g Grant) (string, error) {
 // neither error holds any of the token.
 func (s *Signer) Verify(token string, now time.Time) (Grant, error) {
 	dot := strings.LastIndexByte(token, '.')
-	if len(token) > maxToken || dot < len(tokenPrefix) || !strings.HasPrefix(token, tokenPrefix) {
+	known := strings.HasPrefix(token, tokenPrefix) || strings.HasPrefix(token, tokenPrefixOld)
+	if len(token) > maxToken || dot < len(tokenPrefix) || !known {
 		return Grant{}, ErrToken
 	}
 	signed := token[:dot]

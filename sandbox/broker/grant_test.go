@@ -31,7 +31,7 @@ func TestSignAndVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsAny(token, " \r\n") || !strings.HasPrefix(token, "ship1.") {
+	if strings.ContainsAny(token, " \r\n") || !strings.HasPrefix(token, tokenPrefix) {
 		t.Errorf("token %q", token)
 	}
 	// Another Signer with the same key: a gateway that was restarted.

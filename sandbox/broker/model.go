@@ -126,12 +126,13 @@ func (b *Broker) complete(v *visit, p *provider) error {
 		return notGranted(p, v.grant)
 	}
 	hold := p.Models[c.model].cost(tokens{input: perToken(len(c.body)), output: c.output})
-	if err := b.till.admit(v, hold); err != nil {
+	bill, err := b.till.admit(v, hold)
+	if err != nil {
 		return err
 	}
 	call := b.call(v, p, c)
 	b.observer.Called(call.Call)
-	if err := b.till.settle(v, hold, call.booked()); err != nil {
+	if err := b.till.settle(v, bill, call.booked()); err != nil {
 		// The client has its answer and can do nothing about this. The next call
 		// asks the ledger first.
 		b.log.WarnContext(v.r.Context(), "a model call was not booked", "session", v.grant.Session, "turn", v.grant.Turn,

@@ -91,7 +91,8 @@ func TestCompletion(t *testing.T) {
 	}, got.Header); diff != "" {
 		t.Errorf("headers to the upstream: %s", diff)
 	}
-	spent, err := b.broker.Spent(t.Context(), testGrant())
+	balance, err := b.broker.Balance(t.Context(), testGrant())
+	spent := balance.Turn
 	if err != nil || spent.Calls != 1 || spent.Input != 1002 || spent.Output != 50 || !near(spent.USD, 0.002676) {
 		t.Errorf("spent %+v, %v", spent, err)
 	}

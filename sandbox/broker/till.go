@@ -26,10 +26,18 @@ const (
 // it may cost at most. A call that does not fit beside them waits for them to
 // end, since saying no would be final. So a turn exceeds its budget by at most
 // one call per process that serves it at the time, if the estimates are right.
+//
+// The same holds for the budgets of a day, which many turns share: they are
+// exceeded by at most one call for each turn that is at work then.
 type till struct {
 	ledger Ledger
+	now    func() time.Time
 	mu     sync.Mutex
 	tabs   map[string]*tab // of turns with visits
+	// held by calls under way, by account, and freed, which is closed when it
+	// goes down.
+	held  map[string]float64
+	freed chan struct{}
 }
 
 // tab is what this process knows of one turn while it visits.
@@ -37,13 +45,16 @@ type tab struct {
 	visits map[*visit]bool
 	// slots has a place per call, gate one for the call that is being admitted.
 	slots, gate chan struct{}
-	held        float64
-	// freed is closed when held goes down.
-	freed chan struct{}
+}
+
+// bill is what an admitted call is paid from, and what it holds of that.
+type bill struct {
+	purses []purse
+	hold   float64
 }
 
 func newTill(l Ledger) *till {
-	return &till{ledger: l, tabs: map[string]*tab{}}
+	return &till{ledger: l, now: time.Now, tabs: map[string]*tab{}, held: map[string]float64{}, freed: make(chan struct{})}
 }
 
 // enter registers a visit; leave follows.
@@ -53,8 +64,8 @@ func (t *till) enter(v *visit) *tab {
 	tb := t.tabs[v.grant.account()]
 	if tb == nil {
 		tb = &tab{
-			visits: map[*visit]bool{}, freed: make(chan struct{}),
-			slots: make(chan struct{}, maxCalls), gate: make(chan struct{}, 1),
+			visits: map[*visit]bool{},
+			slots:  make(chan struct{}, maxCalls), gate: make(chan struct{}, 1),
 		}
 		t.tabs[v.grant.account()] = tb
 	}
@@ -101,43 +112,34 @@ func (t *till) spend(ctx context.Context, account string, u Usage) (Usage, error
 
 // admit counts a call that may cost up to hold, before it is made: a crash can
 // only overcount. After it, settle.
-func (t *till) admit(v *visit, hold float64) error {
+func (t *till) admit(v *visit, hold float64) (bill, error) {
 	ctx := v.r.Context()
 	if err := take(ctx, v.tab.gate); err != nil {
-		return err
+		return bill{}, err
 	}
 	defer func() { <-v.tab.gate }()
-	if err := t.await(v); err != nil {
-		return err
+	b := bill{purses: append(v.grant.purses(Day(t.now())), v.grant.purse()), hold: hold}
+	if err := t.await(v, b); err != nil {
+		return bill{}, err
 	}
 	total, err := t.spend(ctx, v.grant.account(), Usage{Calls: 1})
 	if err != nil {
-		return err
+		return bill{}, err
 	}
 	// Another process may have counted one since we looked.
 	if total.Calls > v.grant.Calls {
-		return callsSpent(v.grant)
+		return bill{}, callsSpent(v.grant)
 	}
-	t.hold(v.tab, hold)
-	return nil
+	t.hold(b)
+	return b, nil
 }
 
-// await returns when the turn can afford another call, or never will.
-func (t *till) await(v *visit) error {
+// await returns when every purse can afford another call, or one never will.
+func (t *till) await(v *visit, b bill) error {
 	for {
-		// Looked at before the ledger: a call that ends in between is seen twice,
-		// never missed.
-		held, freed := t.held(v.tab)
-		spent, err := t.spend(v.r.Context(), v.grant.account(), Usage{})
-		switch {
-		case err != nil:
+		freed, err := t.affords(v, b)
+		if err != nil || freed == nil {
 			return err
-		case spent.Calls >= v.grant.Calls:
-			return callsSpent(v.grant)
-		case spent.USD >= v.grant.BudgetUSD:
-			return budgetSpent(v.grant)
-		case held == 0 || spent.USD+held < v.grant.BudgetUSD:
-			return nil
 		}
 		select {
 		case <-freed:
@@ -147,41 +149,81 @@ func (t *till) await(v *visit) error {
 	}
 }
 
-func (t *till) held(tb *tab) (float64, <-chan struct{}) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return tb.held, tb.freed
+// affords looks into the purses once. If a call has to end first, the channel is
+// closed when one has.
+func (t *till) affords(v *visit, b bill) (freed <-chan struct{}, err error) {
+	for _, p := range b.purses {
+		// Looked at before the ledger: a call that ends in between is seen twice,
+		// never missed.
+		held, later := t.holding(p.account)
+		if p.limit == 0 && !p.strict {
+			continue
+		}
+		spent, err := t.spend(v.r.Context(), p.account, Usage{})
+		switch {
+		case err != nil:
+			return nil, err
+		case p.strict && spent.Calls >= v.grant.Calls:
+			return nil, callsSpent(v.grant)
+		case spent.USD >= p.limit:
+			return nil, p.empty()
+		case held > 0 && spent.USD+held >= p.limit && freed == nil:
+			freed = later // another purse may be empty for good
+		}
+	}
+	return freed, nil
 }
 
-func (t *till) hold(tb *tab, usd float64) {
+func (t *till) holding(account string) (float64, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tb.held += usd
+	return t.held[account], t.freed
+}
+
+func (t *till) hold(b bill) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range b.purses {
+		t.held[p.account] += b.hold
+	}
 }
 
 // release comes after the ledger knows the cost.
-func (t *till) release(tb *tab, usd float64) {
+func (t *till) release(b bill) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if tb.held -= usd; tb.held < 1e-12 {
-		tb.held = 0 // what is left is a rounding error
+	for _, p := range b.purses {
+		if t.held[p.account] -= b.hold; t.held[p.account] < 1e-12 {
+			delete(t.held, p.account) // what is left is a rounding error
+		}
 	}
-	close(tb.freed)
-	tb.freed = make(chan struct{})
+	close(t.freed)
+	t.freed = make(chan struct{})
 }
 
 // settle books what a call used and gives back what it held.
-func (t *till) settle(v *visit, hold float64, used Usage) error {
-	defer t.release(v.tab, hold)
+func (t *till) settle(v *visit, b bill, used Usage) error {
+	defer t.release(b)
 	if used == (Usage{}) {
 		return nil
 	}
 	// The client may be gone, the cost is not.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), settleWait)
 	defer cancel()
-	var err error
+	var errs []error
+	for _, p := range b.purses {
+		u := used
+		if !p.strict {
+			u.Calls = 1 // the turn's own was counted before
+		}
+		errs = append(errs, t.book(ctx, p.account, u))
+	}
+	return errors.Join(errs...)
+}
+
+func (t *till) book(ctx context.Context, account string, used Usage) (err error) {
 	for range settleTries {
-		if _, err = t.spend(ctx, v.grant.account(), used); err == nil {
+		if _, err = t.spend(ctx, account, used); err == nil {
 			return nil
 		}
 	}

@@ -319,15 +319,18 @@ func newYard(t *testing.T, d *desk) (*yard, *Worker, session.Job) {
 	}
 	y := &yard{box: d.box.(*folder)}
 	w := New(Config{
-		Boxes: y, Tokens: signer, Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
+		Boxes: y, Tokens: signer, Broker: newBooks(), Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
 		Restore: func(context.Context, sandbox.Box) error { return nil },
 		Message: func(session.State) string { return "work" }, Author: d.author,
 	})
-	return y, w, session.Job{Now: time.Now, Effect: session.Effect{Kind: session.Publish}, State: session.State{
+	s := session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: d.name}, Base: d.base, Branch: d.branch, Box: "box",
 		Life: &lifecycle.Box{ID: "box", State: lifecycle.Busy, Since: time.Now(), Born: time.Now(), Begun: time.Now()},
 		Turn: &session.Turn{N: 1, Stage: session.Publishing, Start: d.start, Deadline: time.Now().Add(time.Hour)},
-	}}
+	}
+	return y, w, session.Job{
+		Now: time.Now, Effect: session.Effect{Kind: session.Publish}, State: s, Latest: func() session.State { return s },
+	}
 }
 
 // TestWhatCouldNotBePushedIsKept: the person who is told what to put right needs

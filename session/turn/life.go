@@ -185,6 +185,9 @@ func (w *Worker) keepAlive(ctx context.Context, job session.Job, life lifecycle.
 // once keeps the box for longer if it has to be, or tells that this is not
 // possible. What else is due is not for whoever is at work in it.
 func (b *beat) once(ctx context.Context) error {
+	if err := b.worker.bookWork(ctx, b.job); err != nil {
+		b.worker.Log.Warn("book the box's time", "box", b.life.ID, "err", err) // the next beat, or the turn's end, makes up for it
+	}
 	info, r, err := b.read(ctx)
 	if err != nil {
 		return err

@@ -146,7 +146,7 @@ func newHost(t *testing.T) *host {
 	}
 	c := &cloud{boxes: map[string]*machine{}}
 	return &host{t: t, cloud: c, ends: make(chan time.Time, 99), Worker: New(Config{
-		Boxes: c, Tokens: signer, Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
+		Boxes: c, Tokens: signer, Broker: newBooks(), Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
 	}), state: session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: "o/r"}, Branch: "ship/x", Base: "main",
 		Turn: &session.Turn{N: 1, Stage: session.Preparing, Deadline: time.Now().Add(time.Hour)},

@@ -52,6 +52,9 @@ func prompt(s session.State, r session.Request, first bool) string {
 	if first && s.Turn.Asked != nil {
 		b.WriteString(quoted("You had asked", asked(*s.Turn.Asked)) + "\n\nThe answer, or what is wanted instead:\n")
 	}
+	if first && s.Turn.Resumed {
+		b.WriteString("The budget for this work was used up while you were at it, and more was granted. Look at what is done by now, go on from there, and finish it. This is what was asked for:\n\n")
+	}
 	b.WriteString(instruction(s, r))
 	if first {
 		b.WriteString(recovered(s))

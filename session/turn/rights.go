@@ -58,12 +58,20 @@ func (w *Worker) write(ctx context.Context, box sandbox.Box, g broker.Grant) err
 // grant is all that this turn may do outside its box.
 func (w *Worker) grant(job session.Job) broker.Grant {
 	s := job.State
-	return broker.Grant{
+	g := broker.Grant{
 		Session: string(s.ID), Turn: turnKey(s),
 		Repo: s.Repo.Name, RepoKey: s.Repo.Key, Push: "refs/heads/" + s.Branch,
 		Models: []string{s.Turn.Model}, Calls: w.Calls, BudgetUSD: s.Turn.Budget,
+		Person: s.Turn.Payer(), PersonDayUSD: w.PersonDayUSD, DayUSD: w.DayUSD,
 		Expires: expiry(job),
 	}
+	if s.Turn.Past != "" && s.Turn.Past.Reaches(session.PersonLimit) { // what it may spend beyond is its own budget
+		g.PersonDayUSD = 0
+	}
+	if s.Turn.Past == session.DayLimit {
+		g.DayUSD = 0
+	}
+	return g
 }
 
 // expiry is when the rights of a turn end by themselves, by the clock of this

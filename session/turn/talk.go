@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ship/sandbox/agent"
+	"ship/sandbox/broker"
 	"ship/session"
 )
 
@@ -29,6 +30,8 @@ type talk struct {
 	said int
 	// last is what was told last.
 	last session.Progress
+	// sum is what was spent when that was looked at last.
+	sum broker.Balance
 	// log says what goes to the transcript, and write appends that under the leg's
 	// context.
 	log   *logbook
@@ -144,7 +147,13 @@ func (t *talk) where() (conversation string, said int) {
 
 // usage is the broker's count, which includes what the agent does not tell.
 func (t *talk) usage(ctx context.Context) (agent.Usage, error) {
-	u, err := t.worker.Broker.Spent(ctx, t.worker.grant(t.job))
+	sum, err := t.worker.Broker.Balance(ctx, t.worker.grant(t.job))
+	if err == nil {
+		t.mu.Lock()
+		t.sum = sum
+		t.mu.Unlock()
+	}
+	u := sum.Turn
 	return agent.Usage{Calls: u.Calls, Input: u.Input, Output: u.Output, USD: u.USD}, err
 }
 
@@ -158,6 +167,7 @@ func (t *talk) progress(p agent.Progress) {
 		*last = session.Progress{
 			Doing: p.Doing, Todos: todos(p.Todos), Steps: p.Steps, Usage: usageOf(p.Usage),
 			Conversation: p.Conversation, Active: byStore(t.job, p.Active), Preview: last.Preview,
+			Today: t.worker.today(t.job, t.sum),
 		}
 	})
 }
@@ -208,6 +218,12 @@ func (t *talk) outcome(ctx context.Context, r agent.Result) session.Outcome {
 	}
 	o := outcomeOf(r)
 	_, o.Served = t.where()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o.Today = t.worker.today(t.job, t.sum)
+	if o.Ending == session.Spent {
+		o.Limit = t.worker.limit(t.job, t.sum)
+	}
 	return o
 }
 

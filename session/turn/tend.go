@@ -14,6 +14,9 @@ import (
 // provider, so one that was done by an owner which died then is not repeated,
 // but noted. A turn that has begun meanwhile has the box, and nothing is done.
 func (w *Worker) tend(ctx context.Context, job session.Job) (session.Performed, error) {
+	if err := w.bookRest(ctx, job); err != nil {
+		return session.Performed{}, &session.Problem{Err: err, Say: "I could not look after the box.", Again: true, Passing: true}
+	}
 	k := keeper{beat: beat{worker: w, job: job, life: lifeOf(job.State)}}
 	if k.life.ID != job.Effect.Text {
 		return session.Performed{}, nil

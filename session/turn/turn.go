@@ -35,8 +35,10 @@ type Tokens interface {
 
 // Broker counts every call of a turn, and ends what it may do.
 type Broker interface {
-	// Spent returns what a turn has spent so far.
-	Spent(ctx context.Context, g broker.Grant) (broker.Usage, error)
+	// Balance returns what the accounts of a turn have spent so far.
+	Balance(ctx context.Context, g broker.Grant) (broker.Balance, error)
+	// Book counts what of a box's time was not booked yet.
+	Book(ctx context.Context, s broker.Stay) error
 	// End makes the turn's token good for nothing, for ever. Twice is once.
 	End(ctx context.Context, session, turn string) error
 }
@@ -73,6 +75,9 @@ type Config struct {
 	Hosts []string
 	// Previews signs the links to what boxes show; nil: they show nothing.
 	Previews Previews
+	// PersonDayUSD and DayUSD bound what one person and all together may spend on
+	// a day of UTC. Zero: nothing does.
+	PersonDayUSD, DayUSD float64
 	// Calls is how many times a turn may call a model.
 	Calls  int
 	Limits agent.Limits
@@ -105,7 +110,7 @@ func (w *Worker) Perform(ctx context.Context, job session.Job) (session.Performe
 	case session.Tend:
 		return w.tend(ctx, job)
 	case session.Discard:
-		return session.Performed{}, w.discard(ctx, job.Effect.Text)
+		return session.Performed{}, w.discard(ctx, job)
 	default:
 		return session.Performed{}, &session.Problem{
 			Say: "I don't know how to do that.", Err: fmt.Errorf("not an effect of a box: %q", job.Effect.Kind),
@@ -147,6 +152,9 @@ func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performe
 
 func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepared, error) {
 	s := job.State
+	if err := w.bookRest(ctx, job); err != nil {
+		return session.Prepared{}, err
+	}
 	box, life, err := w.enter(ctx, job)
 	if err != nil {
 		return session.Prepared{}, err
@@ -303,14 +311,20 @@ func unlessStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 // the turn's last effect in the box is known to be done.
 func (w *Worker) close(ctx context.Context, job session.Job) error {
 	w.slots.release(job.State.ID)
+	if err := w.bookTurn(ctx, job); err != nil {
+		return boxProblem("book the turn's box", err)
+	}
 	if err := w.Broker.End(ctx, string(job.State.ID), job.Effect.Text); err != nil {
 		return boxProblem("end the turn at the broker", err)
 	}
 	return nil
 }
 
-func (w *Worker) discard(ctx context.Context, id string) error {
-	if err := w.Boxes.Destroy(ctx, id); err != nil {
+func (w *Worker) discard(ctx context.Context, job session.Job) error {
+	if err := w.bookRest(ctx, job); err != nil {
+		return boxProblem("book the box", err)
+	}
+	if err := w.Boxes.Destroy(ctx, job.Effect.Text); err != nil {
 		return boxProblem("destroy the box", err)
 	}
 	return nil
