@@ -180,13 +180,13 @@ func isNear(spent, most float64) bool { return most > 0 && spent >= nearly*most 
 // tells whether it has not before.
 func (n *step) hears(whose string) bool {
 	day := n.now.UTC().Format(time.DateOnly)
-	if n.Heard == nil || n.Heard.Day != day {
-		n.Heard = &Heard{Day: day}
+	if n.Warned == nil || n.Warned.Day != day {
+		n.Warned = &Warned{Day: day}
 	}
-	if slices.Contains(n.Heard.Of, whose) {
+	if slices.Contains(n.Warned.Of, whose) {
 		return false
 	}
-	n.Heard = &Heard{Day: day, Of: append(slices.Clone(n.Heard.Of), whose)}
+	n.Warned = &Warned{Day: day, Of: append(slices.Clone(n.Warned.Of), whose)}
 	return true
 }
 

@@ -72,12 +72,12 @@ type State struct {
 	Payer string `json:"py,omitempty"`
 	// Today is known while a turn is at work or is told of.
 	Today *Today `json:"td,omitempty"`
-	// Heard is which budgets of a day people were warned of here.
-	Heard *Heard `json:"hb,omitempty"`
+	// Warned is which budgets of a day people were warned of here.
+	Warned *Warned `json:"hb,omitempty"`
 }
 
-// Heard names budgets of a day: of payers, or of all.
-type Heard struct {
+// Warned names budgets of a day: of payers, or of all.
+type Warned struct {
 	Day string   `json:"d"`
 	Of  []string `json:"o"`
 }
