@@ -47,6 +47,29 @@ func TestALostBoxIsNoSuccess(t *testing.T) {
 	}
 }
 
+// TestWhatIsLostBeforeThePushIsDoneAgain: nobody has seen it, and nobody can get
+// it back. What was stopped or failed is not begun again for that.
+func TestWhatIsLostBeforeThePushIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	const done = "\ndone prepare\ndone run\nbroke publish lost"
+	s := told(t, "alice asks: fix it\ndone admit"+done)
+	if s.pending(t, Prepare); s.state.Turn.Outcome != nil {
+		t.Errorf("what was lost is kept: %+v", s.state.Turn.Outcome)
+	}
+	s.tell(t, "done prepare")
+	s.pending(t, Run)
+	for name, script := range map[string]string{
+		"again and again": strings.Repeat(done, 4),
+		"stopped":         "\ndone prepare\nbob asks: stop\ndone admit\ndone run stopped\nbroke publish lost",
+		"failed":          "\ndone prepare\ndone run stalled\nbroke publish lost",
+	} {
+		s := told(t, "alice asks: fix it\ndone admit"+script)
+		if o := s.state.Turn.Outcome; s.state.Turn.Stage != Ended || o.Ending != Crashed {
+			t.Errorf("%s: the turn is %s, %+v", name, s.state.Turn.Stage, o)
+		}
+	}
+}
+
 func TestABoxLostInItsMakingIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	s := told(t, "alice asks: fix it\ndone admit")

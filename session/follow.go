@@ -90,7 +90,7 @@ func (n *step) turnBroke(e Effect, f Failed) {
 	case t.Stopping != "" && e.Kind == Run:
 		t.Outcome = &Outcome{Ending: Stopped, Say: n.stopped(), Usage: t.Progress.Usage}
 		n.publish()
-	case f.Lost && e.Kind == Run && t.Prepares < maxPrepares:
+	case t.mayBegin(e.Kind) && f.Lost:
 		t.Outcome = nil // what an earlier run brought is gone: all is said again
 		n.prepare()
 	case e.Kind == Run && !f.Lost:
@@ -105,6 +105,13 @@ func (n *step) turnBroke(e Effect, f Failed) {
 	default:
 		n.end(crash)
 	}
+}
+
+// mayBegin tells whether a turn whose box was lost in one of its steps can begin
+// again: what the agent had not finished, and what it had and nobody has seen.
+func (t *Turn) mayBegin(step EffectKind) bool {
+	done := step == Publish && t.Stopping == "" && t.Outcome != nil && t.Outcome.succeeded()
+	return (step == Run || done) && t.Prepares < maxPrepares
 }
 
 // follow derives what the clock and the view ask for.
