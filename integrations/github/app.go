@@ -11,6 +11,7 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/bradleyfalzon/ghinstallation/v2"
+	"github.com/golang-jwt/jwt/v4"
 	"github.com/google/go-github/v66/github"
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -47,6 +48,9 @@ type installation struct {
 }
 
 func newApp(c Config) (*app, error) {
+	if c.clock == nil {
+		c.clock = &clock{}
+	}
 	api, err := url.Parse(c.APIURL + "/")
 	if err != nil {
 		return nil, fmt.Errorf("github: parse api_url: %w", err)
@@ -79,9 +83,14 @@ func graphqlURL(api string) string {
 // installations write into theirs whenever they renew a token, so each has
 // one of its own.
 func (a *app) signer() (*ghinstallation.AppsTransport, error) {
-	t, err := ghinstallation.NewAppsTransport(a.transport, a.id, a.key)
+	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.key)
 	if err != nil {
 		return nil, fmt.Errorf("github: read private_key: %w", err)
+	}
+	signer := punctual{ghinstallation.NewRSASigner(jwt.SigningMethodRS256, key), a.config.clock}
+	t, err := ghinstallation.NewAppsTransportWithOptions(a.transport, a.id, ghinstallation.WithSigner(signer))
+	if err != nil {
+		return nil, fmt.Errorf("github: sign as the app: %w", err)
 	}
 	t.BaseURL = a.config.APIURL
 	return t, nil

@@ -53,6 +53,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Transport carries every request; nil: http.DefaultTransport.
 	Transport http.RoundTripper
+	// clock is what Transport learns, and signatures go by.
+	clock *clock
 	// Permission on the repository that a person needs, write or admin; empty:
 	// write.
 	Permission string
@@ -121,7 +123,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	c.Transport = transport{next: c.Transport, logger: c.Logger, timeout: requestTimeout}
+	c.clock = &clock{}
+	c.Transport = transport{next: c.Transport, logger: c.Logger, timeout: requestTimeout, clock: c.clock}
 	if c.CreateInterval == 0 {
 		c.CreateInterval = createInterval
 	}

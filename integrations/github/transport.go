@@ -30,6 +30,8 @@ type transport struct {
 	next    http.RoundTripper
 	logger  *slog.Logger
 	timeout time.Duration
+	// clock learns from every answer. nil: nothing is signed.
+	clock *clock
 }
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -58,5 +60,8 @@ func (t transport) whole(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if t.clock != nil && t.clock.heed(resp, time.Now().Round(0)) && resp.StatusCode == http.StatusUnauthorized {
+		return nil, errClock
+	}
 	return resp, nil
 }
