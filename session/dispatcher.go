@@ -27,6 +27,8 @@ type Dispatcher struct {
 
 	mu     sync.Mutex
 	active map[ID]*coordinator
+	// early are the sessions that were woken here while they were claimed.
+	early map[ID]bool
 	// later are the sessions that this process cannot read, and when it tries
 	// again. They stay due: a newer release takes them at once.
 	later map[ID]time.Time
@@ -36,7 +38,7 @@ type Dispatcher struct {
 // Run claims and coordinates until ctx ends. Then it claims nothing more, lets
 // every coordinator release its session, and returns nil.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	d.active, d.later = map[ID]*coordinator{}, map[ID]time.Time{}
+	d.active, d.early, d.later = map[ID]*coordinator{}, map[ID]bool{}, map[ID]time.Time{}
 	defer d.wg.Wait()
 	wakes := d.Store.Wakes(ctx)
 	for {
@@ -72,12 +74,17 @@ func (d *Dispatcher) pause(ctx context.Context, wakes <-chan ID) bool {
 	}
 }
 
-// hand wakes the coordinator that holds a session here.
+// hand wakes the coordinator that holds a session here, as soon as there is one:
+// the mail may have come after the claim was answered.
 func (d *Dispatcher) hand(id ID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c, ok := d.active[id]
-	if ok && c != nil {
+	switch {
+	case !ok:
+	case c == nil:
+		d.early[id] = true
+	default:
 		c.wake()
 	}
 	return ok
@@ -147,12 +154,16 @@ func (d *Dispatcher) set(id ID, c *coordinator) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.active[id] = c
+	if d.early[id] {
+		c.wake()
+	}
 }
 
 func (d *Dispatcher) forget(id ID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.active, id)
+	delete(d.early, id)
 }
 
 func (d *Dispatcher) start(ctx context.Context, id ID) {

@@ -54,6 +54,11 @@ type Inbox interface {
 	Append(ctx context.Context, d Delivery) (Receipt, error)
 }
 
+// ProvenAfter is how long an owner has to live until what it found cannot be what
+// brought it down. A turn may take an hour without a word that moves the cursor,
+// and the machines under it may well be replaced more often than that.
+const ProvenAfter = 5 * time.Minute
+
 // Lease is the right to change a session until somebody else claims it.
 type Lease struct {
 	ID ID
@@ -76,7 +81,8 @@ type Claim struct {
 	Events []Event
 	// Stolen: the last owner did not release it.
 	Stolen bool
-	// Tries counts the claims since the last commit that made progress.
+	// Tries counts the claims since the last commit that made progress, or since
+	// an owner lived for ProvenAfter.
 	Tries int
 	// Now is the store's clock.
 	Now time.Time
@@ -129,7 +135,8 @@ type Store interface {
 	// Claim takes a due session under a new token. ErrNotDue, ErrTooNew.
 	Claim(ctx context.Context, id ID, token string, lease time.Duration) (Claim, error)
 	// Renew makes the lease good for d from now, and returns the Seq of the
-	// newest event in the inbox. ErrLeaseLost.
+	// newest event in the inbox. Whoever renews ProvenAfter its claim is proven:
+	// Tries begin anew. ErrLeaseLost.
 	Renew(ctx context.Context, l Lease, d time.Duration) (newest int64, err error)
 	// Read returns up to 100 events after a position, in order.
 	Read(ctx context.Context, id ID, after int64) ([]Event, error)

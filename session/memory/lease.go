@@ -116,7 +116,11 @@ func (s *Store) Renew(ctx context.Context, l session.Lease, d time.Duration) (in
 		if r == nil || l.Token == "" || r.owner != l.Token {
 			return session.ErrLeaseLost
 		}
-		r.wait(clock().Add(d))
+		now := clock()
+		r.wait(now.Add(d))
+		if now.Sub(time.UnixMilli(r.epoch)) >= session.ProvenAfter { // an epoch is not before the time of its claim
+			r.tries = 0
+		}
 		newest = r.seq
 		return nil
 	})

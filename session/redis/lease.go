@@ -154,7 +154,7 @@ func (s *Store) Renew(ctx context.Context, l session.Lease, d time.Duration) (in
 	k := keysOf(l.ID)
 	var newest int64
 	err := s.around(ctx, "renew", func() error {
-		res, err := s.run(ctx, renewScript, []string{k.session, k.sched}, string(l.ID), l.Token, d.Milliseconds())
+		res, err := s.run(ctx, renewScript, []string{k.session, k.sched}, string(l.ID), l.Token, d.Milliseconds(), session.ProvenAfter.Milliseconds())
 		newest, _ = res.(int64)
 		return err
 	})
