@@ -36,7 +36,7 @@ var shapes = func() *regexp.Regexp {
 		{`A(?:KI|SI)A`, `[A-Z0-9]{16}`},                                       // AWS
 		{`AIza`, `[A-Za-z0-9_-]{30,}`},                                        // Google
 		{`e2b_`, `[a-f0-9]{20,}`},                                             // E2B
-		{`ship1\.`, `[A-Za-z0-9_.-]{20,}`},                                    // our own turn tokens
+		{`ship[0-9]+\.`, `[A-Za-z0-9_.-]{20,}`},                               // our own turn tokens, of any release
 		{`eyJ`, `[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`}, // JSON web tokens
 	}
 	var whole, begun []string
