@@ -27,7 +27,11 @@ func (l *lab) bites() {
 		}},
 		{"is done 0 times", func() { l.story.threads[0].note(ask{work, "never-heard-of"}) }},
 		{"things were said", func() { l.story.threads[1].note(ask{manner: status}) }},
-		{"linear's session", func() {}},
+		{"linear's session", func() {
+			silent := newLinearTalk(l)
+			silent.says("is anybody there?") // and nobody is told
+			l.story.threads = append(l.story.threads, &thread{lab: l, talk: silent, name: "silent"})
+		}},
 		{"final messages", func() { l.story.threads[2].note(ask{manner: status}) }},
 		{"has the owners", func() {
 			fmt.Fprint(l.ships[0].lives[0], strings.ReplaceAll(l.ships[1].allLives(), `"level"`, `"again"`))

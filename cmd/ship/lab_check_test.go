@@ -178,15 +178,15 @@ func (l *lab) checkOwners() {
 	}
 }
 
-// generations are the sessions and epochs of which a log tells.
+// generations are the sessions and generations of which a log tells.
 func generations(log *syncBuffer) (all []string) {
 	for line := range bytes.Lines([]byte(log.String())) {
 		var entry struct {
-			Session string
-			Epoch   int64
+			Session    string
+			Generation int64
 		}
-		if json.Unmarshal(line, &entry) == nil && entry.Epoch > 0 {
-			all = append(all, fmt.Sprintf("%s@%d", entry.Session, entry.Epoch))
+		if json.Unmarshal(line, &entry) == nil && entry.Generation > 0 {
+			all = append(all, fmt.Sprintf("%s@%d", entry.Session, entry.Generation))
 		}
 	}
 	return all

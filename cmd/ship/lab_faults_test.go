@@ -142,9 +142,7 @@ func (s *saboteur) killAtPoint() (undo func(), after time.Duration) {
 
 // labPoints are where a crash is most interesting.
 func labPoints() (all []string) {
-	for _, op := range []string{"append", "claim", "commit", "renew"} {
-		all = append(all, op)
-	}
+	all = append(all, "append", "claim", "commit", "renew")
 	for _, kind := range []string{"admit", "acknowledge", "say", "begin", "answer", "report", "prepare", "run", "publish", "open", "check", "tend"} {
 		all = append(all, "effect."+kind)
 	}
