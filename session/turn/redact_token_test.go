@@ -24,7 +24,7 @@ func TestTurnTokensAreRedacted(t *testing.T) {
 	_, rest, _ := strings.Cut(token, ".")
 	for in, want := range map[string]string{
 		"I have " + token + " here":            "I have [redacted] here",
-		"I have " + token[:30] + "…":           "I have [redacted]",
+		"I have " + token[:14] + "…":           "I have [redacted]",
 		"of the release before: ship1." + rest: "of the release before: [redacted]",
 	} {
 		if got := redact(in); got != want {
