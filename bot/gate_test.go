@@ -154,7 +154,7 @@ func TestPass(t *testing.T) {
 		{"no branch at all", closed, ada, "a..b", "ada", Passage{By: by("ada"), Repo: repo, Refusal: "There is no branch `a..b` in `acme/api`; name one that is there, or leave `branch=` out."}},
 		{"nobody", closed, ada, "gone", "", Passage{By: by(adaID), Repo: repo, Stranger: true, Refusal: unmatched}},
 		{"nobody by default", PeopleSettings{}, ada, "", "", Passage{By: by(adaID), Repo: repo, Stranger: true, Refusal: unmatched}},
-		{"nobody, but all may", open, ada, "", "", Passage{By: by("Ada Lovelace on Linear"), Repo: repo, Base: "main"}},
+		{"nobody, but all may", open, ada, "", "", Passage{By: session.Person{Login: "Ada Lovelace on Linear", Name: ada.Name, Account: adaID}, Repo: repo, Base: "main"}},
 		{"all may, but not a login without rights", open, ada, "next", "eve", Passage{By: by("eve"), Repo: repo, Stranger: true, Refusal: strings.ReplaceAll(mayNot, "ada", "eve")}},
 		{"without rights", people(adaID, "Ada2"), ada, "", "", Passage{By: by("Ada2"), Repo: repo, Stranger: true, Refusal: strings.ReplaceAll(mayNot, "ada", "Ada2")}},
 	} {

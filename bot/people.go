@@ -72,7 +72,7 @@ func validEmail(s string) bool { return len(s) <= 254 && email.MatchString(s) }
 // could read it.
 func (a Asker) person(login string) session.Person {
 	if login == "" {
-		login = a.called()
+		return session.Person{Login: a.called(), Name: a.Name, Account: a.ID}
 	}
 	return session.Person{Login: login, Name: a.Name}
 }

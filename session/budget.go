@@ -57,12 +57,13 @@ func (t Today) Reached() Limit {
 // nearly is the share of a budget from which on people are warned.
 const nearly = 0.8
 
-// Payer names whose money a request is spent from: the platform and the login,
-// written so that a ledger takes it. See ParsePayer.
+// Payer names whose money a request is spent from: the platform and the login, or
+// the account of who has none, written so that a ledger takes it. See ParsePayer.
 func (r Request) Payer() string {
+	who := firstNonEmpty(r.By.Account, r.By.Login)
 	var b strings.Builder
 	b.WriteString(r.Thread.Platform + ":")
-	for _, c := range []byte(r.By.Login) {
+	for _, c := range []byte(who) {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' {
 			b.WriteByte(c)
 		} else {
@@ -72,7 +73,7 @@ func (r Request) Payer() string {
 	if name := b.String(); len(name) <= maxPayer {
 		return name
 	}
-	sum := sha256.Sum256([]byte(r.By.Login))
+	sum := sha256.Sum256([]byte(who))
 	return fmt.Sprintf("%s:..%x", r.Thread.Platform, sum[:16])
 }
 

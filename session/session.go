@@ -31,6 +31,9 @@ type Person struct {
 	Name  string `json:"n,omitempty"`
 	// Email is used for the co-author line only.
 	Email string `json:"e,omitempty"`
+	// Account is who that is on the platform when Login is no more than what they
+	// call themselves, as several may, and may change. What they spend is theirs by it.
+	Account string `json:"a,omitempty"`
 }
 
 // Verb is what a request asks for.
