@@ -189,7 +189,7 @@ func costs(v session.View) []string {
 	if v.Today == nil {
 		return out
 	}
-	person, all := of(v.Today.Person, v.Today.PersonMay), of(v.Today.All, v.Today.AllMay)
+	person, all := of(v.Today.Person, v.Today.PersonMax), of(v.Today.All, v.Today.AllMax)
 	if person != "" {
 		person += " by who asked"
 	}

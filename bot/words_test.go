@@ -123,12 +123,12 @@ func views() map[string]session.View {
 	set("paused", func(v *session.View) {
 		v.Outcome.Limit, v.Outcome.Question = session.TurnLimit, &session.Question{Text: v.Outcome.Say + " Shall I go on with $5 more?", Choices: more}
 		v.Usage.USD, v.Box, v.All = 5.02, 14*time.Minute, session.Cost{USD: 7.4, Box: time.Hour}
-		v.Today = &session.Today{Payer: "github:octocat", Person: 6.1, PersonMay: 10, All: 31.456}
+		v.Today = &session.Today{Payer: "github:octocat", Person: 6.1, PersonMax: 10, All: 31.456}
 	})
 	set("paused-for-day", func(v *session.View) {
 		v.Outcome.Limit, v.Outcome.Question = session.DayLimit, &session.Question{Text: v.Outcome.Say + " Shall I go on with $5 more?", Choices: more}
 		v.Changed, v.Files, v.PR, v.Todos, v.Steps, v.Took, v.Usage = false, 0, nil, nil, nil, 0, session.Usage{}
-		v.Today = &session.Today{Payer: "github:octocat", All: 50.3, AllMay: 50}
+		v.Today = &session.Today{Payer: "github:octocat", All: 50.3, AllMax: 50}
 	})
 	set("day-over", func(v *session.View) { v.Outcome.Limit = session.PersonLimit })
 	set("spent", func(v *session.View) { v.Usage.USD = 7.21 })

@@ -28,7 +28,7 @@ func (l Limit) Reaches(m Limit) bool {
 	return slices.Index(order, l) >= slices.Index(order, m)
 }
 
-// Today is what was spent on a day of UTC, in USD, and what may be. A bound of
+// Today is what was spent on a day of UTC, in USD, and what may be. A limit of
 // zero is none.
 type Today struct {
 	// Day is such as 2026-01-31.
@@ -38,24 +38,24 @@ type Today struct {
 	// Person is what that one has spent, and All what everybody has together.
 	Person float64 `json:"u,omitempty"`
 	All    float64 `json:"a,omitempty"`
-	// PersonMay and AllMay are the bounds of that.
-	PersonMay float64 `json:"um,omitempty"`
-	AllMay    float64 `json:"am,omitempty"`
+	// PersonMax and AllMax are the limits of that.
+	PersonMax float64 `json:"um,omitempty"`
+	AllMax    float64 `json:"am,omitempty"`
 }
 
 // Reached is the widest limit that is used up; empty: none is.
 func (t Today) Reached() Limit {
 	switch {
-	case t.AllMay > 0 && t.All >= t.AllMay:
+	case t.AllMax > 0 && t.All >= t.AllMax:
 		return DayLimit
-	case t.PersonMay > 0 && t.Person >= t.PersonMay:
+	case t.PersonMax > 0 && t.Person >= t.PersonMax:
 		return PersonLimit
 	}
 	return ""
 }
 
-// nearly is the share of a budget from which on people are warned.
-const nearly = 0.8
+// warnShare is the share of a budget from which on people are warned.
+const warnShare = 0.8
 
 // Payer names whose money a request is spent from: the platform and the login, or
 // the account of who has none, written so that a ledger takes it. See ParsePayer.
@@ -134,8 +134,8 @@ func (n *step) today() *Today {
 	return n.Today
 }
 
-// reached is the limit that keeps a turn from beginning; empty: none is known
-// to. The broker holds all of them in any case.
+// reached is the limit that keeps a turn of payer from beginning; empty: none is
+// known to. The broker enforces all of them in any case.
 func (n *step) reached(payer string, past Limit) Limit {
 	t := n.today()
 	if t == nil {
@@ -143,7 +143,7 @@ func (n *step) reached(payer string, past Limit) Limit {
 	}
 	sum := *t
 	if sum.Payer != payer {
-		sum.PersonMay = 0 // another's is not known
+		sum.PersonMax = 0 // another's is not known
 	}
 	l := sum.Reached()
 	if l == "" || past != "" && past.Reaches(l) {
@@ -152,34 +152,36 @@ func (n *step) reached(payer string, past Limit) Limit {
 	return l
 }
 
-// near warns, once each, that a budget of the running turn is nearly used up.
-func (n *step) near() {
+// warnNearLimits warns, once each, that a budget of the running turn is nearly used up.
+func (n *step) warnNearLimits() {
 	t := n.Turn
 	if !n.Busy() || t.Stopping != "" || t.Stage != Preparing && t.Stage != Running {
 		return
 	}
-	if most := t.Budget; !slices.Contains(t.Warned, TurnLimit) && isNear(t.Progress.Usage.USD, most) {
+	if most := t.Budget; !slices.Contains(t.Warned, TurnLimit) && nearlySpent(t.Progress.Usage.USD, most) {
 		t.Warned = append(slices.Clone(t.Warned), TurnLimit)
-		n.warnOf(TurnLimit, fmt.Sprintf("I have spent %s of the %s that this turn may cost.", dollars(t.Progress.Usage.USD), dollars(most)))
+		n.warnLimit(TurnLimit, fmt.Sprintf("I have spent %s of the %s that this turn may cost.", dollars(t.Progress.Usage.USD), dollars(most)))
 	}
 	sum := n.today()
 	if sum == nil {
 		return
 	}
-	if isNear(sum.Person, sum.PersonMay) && sum.Payer == t.Payer() && !t.Past.Reaches(PersonLimit) && n.hears(sum.Payer) {
-		n.warnOf(PersonLimit, fmt.Sprintf("Whoever asked for this has spent %s of the %s that one person may spend here today.", dollars(sum.Person), dollars(sum.PersonMay)))
+	if nearlySpent(sum.Person, sum.PersonMax) && sum.Payer == t.Payer() && !t.PastLimit.Reaches(PersonLimit) && n.firstWarning(sum.Payer) {
+		n.warnLimit(PersonLimit, fmt.Sprintf("Whoever asked for this has spent %s of the %s that one person may spend here today.", dollars(sum.Person), dollars(sum.PersonMax)))
 	}
-	if isNear(sum.All, sum.AllMay) && !t.Past.Reaches(DayLimit) && n.hears(string(DayLimit)) {
-		n.warnOf(DayLimit, fmt.Sprintf("All together have spent %s of the %s for today.", dollars(sum.All), dollars(sum.AllMay)))
+	if nearlySpent(sum.All, sum.AllMax) && !t.PastLimit.Reaches(DayLimit) && n.firstWarning(string(DayLimit)) {
+		n.warnLimit(DayLimit, fmt.Sprintf("All together have spent %s of the %s for today.", dollars(sum.All), dollars(sum.AllMax)))
 	}
 }
 
-// isNear: most of it is spent, and not all.
-func isNear(spent, most float64) bool { return most > 0 && spent >= nearly*most && spent < most }
+// nearlySpent: most of it is spent, and not all.
+func nearlySpent(spent, most float64) bool {
+	return most > 0 && spent >= warnShare*most && spent < most
+}
 
-// hears notes that the session hears today that a budget is nearly used up, and
-// tells whether it has not before.
-func (n *step) hears(whose string) bool {
+// firstWarning notes that the session was warned today of a budget, and tells
+// whether it was not before.
+func (n *step) firstWarning(whose string) bool {
 	day := n.now.UTC().Format(time.DateOnly)
 	if n.Warned == nil || n.Warned.Day != day {
 		n.Warned = &Warned{Day: day}
@@ -191,7 +193,7 @@ func (n *step) hears(whose string) bool {
 	return true
 }
 
-func (n *step) warnOf(l Limit, text string) {
+func (n *step) warnLimit(l Limit, text string) {
 	then := " When that is used up, I stop and keep the work."
 	if n.policy.Extend {
 		then = " When that is used up, I stop, keep the work and ask whether to go on."
@@ -200,10 +202,10 @@ func (n *step) warnOf(l Limit, text string) {
 	n.add(Effect{Kind: Say, By: r.Thread.Platform, Thread: &r.Thread, Ref: r.Ref, Text: text + then}, n.cause("near", string(l))...)
 }
 
-// paused is the end of a turn that ran into a limit: with a question, if people
-// may answer it.
-func (n *step) paused(o Outcome) Outcome {
-	o.Say = n.empty(o.Limit)
+// pauseOutcome makes the end of a turn that ran into a limit a pause: with the
+// question whether to go on, if people may extend budgets.
+func (n *step) pauseOutcome(o Outcome) Outcome {
+	o.Say = n.usedUp(o.Limit)
 	if n.policy.Extend {
 		more := dollars(n.budget())
 		o.Question = &Question{Text: o.Say + " Shall I go on with " + more + " more?", Choices: []Choice{{Value: goOn + more + " more"}, {Value: leaveIt}}}
@@ -223,8 +225,8 @@ const (
 	leaveIt = "Leave it"
 )
 
-// empty says which budget is used up.
-func (n *step) empty(l Limit) string {
+// usedUp says which budget is used up, and what is kept.
+func (n *step) usedUp(l Limit) string {
 	t, sum := n.Turn, n.today()
 	if sum == nil {
 		sum = &Today{}
@@ -235,15 +237,15 @@ func (n *step) empty(l Limit) string {
 	}
 	switch {
 	case l == PersonLimit:
-		return fmt.Sprintf("What one person may spend here today%s is used up.", amount(sum.PersonMay)) + kept
+		return fmt.Sprintf("What one person may spend here today%s is used up.", inCommas(sum.PersonMax)) + kept
 	case l == DayLimit:
-		return fmt.Sprintf("What all together may spend today%s is used up.", amount(sum.AllMay)) + kept
+		return fmt.Sprintf("What all together may spend today%s is used up.", inCommas(sum.AllMax)) + kept
 	}
 	return fmt.Sprintf("The %s that this turn may cost are used up.", dollars(t.Budget)) + kept
 }
 
-// amount is in brackets and commas; none is empty.
-func amount(usd float64) string {
+// inCommas writes an amount as an insertion between commas; zero is nothing.
+func inCommas(usd float64) string {
 	if usd == 0 {
 		return ""
 	}
@@ -261,11 +263,11 @@ var (
 	noLeave = regexp.MustCompile(`(?i)^(?:no|no,? thanks|leave it(?: as it is)?|don't)[.!]*$`)
 )
 
-// settled takes a request for the answer to whether to go on past a budget, if
-// that is what was asked last. Going on is the last turn's requests anew; with
+// answerBudget takes a request for the answer to whether to go on past a budget,
+// if that is what was asked last. Going on is the last turn's requests anew; with
 // leaving it, nothing is left to be begun. What is neither is work of its own.
-func (n *step) settled(a Admitted) (next Admitted, over bool) {
-	o := n.openBudget()
+func (n *step) answerBudget(a Admitted) (next Admitted, over bool) {
+	o := n.openBudgetQuestion()
 	text := strings.TrimSpace(a.Text)
 	if o == nil || a.Verb != Instruct || a.Said != "" || len(a.More) > 0 {
 		return a, false
@@ -277,28 +279,29 @@ func (n *step) settled(a Admitted) (next Admitted, over bool) {
 	}
 	m := yesGoOn.FindStringSubmatch(text)
 	if m == nil {
-		return n.joined(a, *o), false
+		return n.joinUnbegun(a, *o), false
 	}
 	limit, began := o.Limit, o.Usage.Calls > 0 || n.Turn.Resumed
 	a = n.anew(a.Request, a.Context)
-	a.Past, a.Resumed = limit, began
+	a.PastLimit, a.Resumed = limit, began
 	if usd, err := strconv.ParseFloat(m[1], 64); err == nil && usd > 0 {
 		a.BudgetUSD = usd
 	}
 	return a, false
 }
 
-// openBudget is the outcome that asks whether to go on past a budget.
-func (n *step) openBudget() *Outcome {
+// openBudgetQuestion is the outcome that asks whether to go on past a budget;
+// nil: nothing asks that.
+func (n *step) openBudgetQuestion() *Outcome {
 	if n.Busy() || n.Turn == nil || n.Turn.Outcome == nil || n.Turn.Outcome.Limit == "" || n.Turn.Outcome.Question == nil {
 		return nil
 	}
 	return n.Turn.Outcome
 }
 
-// joined puts a request behind those that wait for a day's budget and were not
+// joinUnbegun puts a request behind those that wait for a day's budget and were not
 // begun: going on means all of them.
-func (n *step) joined(a Admitted, o Outcome) Admitted {
+func (n *step) joinUnbegun(a Admitted, o Outcome) Admitted {
 	if o.Usage.Calls > 0 || n.Turn.Resumed || len(n.Turn.Requests) == 0 || len(n.Turn.Requests) >= maxLegs {
 		return a
 	}
@@ -309,13 +312,13 @@ func (n *step) joined(a Admitted, o Outcome) Admitted {
 	return all
 }
 
-// spentToday takes over what an outcome says of the day. Money that ran into a
+// recordToday takes over what an outcome says of the day. Money that ran into a
 // limit makes it a pause.
-func (n *step) spentToday(o *Outcome) {
+func (n *step) recordToday(o *Outcome) {
 	if o.Today != nil {
 		n.Today, o.Today = o.Today, nil
 	}
 	if o.Ending == Spent && o.Limit != "" && n.Turn.Stopping == "" {
-		*o = n.paused(*o)
+		*o = n.pauseOutcome(*o)
 	}
 }

@@ -18,7 +18,7 @@ func (s *story) paid(usd string) error {
 // spentToday says what the broker's accounts hold from now on.
 func (s *story) spentToday(text string) error {
 	t := Today{Day: s.now.Format(time.DateOnly), Payer: "github:alice"}
-	if _, err := fmt.Sscanf(strings.ReplaceAll(text, ",", ""), "%f of %f %f of %f", &t.Person, &t.PersonMay, &t.All, &t.AllMay); err != nil {
+	if _, err := fmt.Sscanf(strings.ReplaceAll(text, ",", ""), "%f of %f %f of %f", &t.Person, &t.PersonMax, &t.All, &t.AllMax); err != nil {
 		return err
 	}
 	s.today = &t
@@ -48,9 +48,9 @@ func TestAnswersToABudget(t *testing.T) {
 		switch {
 		case want < 0 && (s.state.Turns != 1 || turn.Outcome.Question != nil):
 			t.Errorf("%q: turn %d, %+v", answer, s.state.Turns, turn.Outcome)
-		case want > 0 && (s.state.Turns != 2 || turn.Budget != want || !turn.Resumed || turn.Past != TurnLimit || turn.Requests[0].Text != "fix the test" || turn.Payer() != "github:bob"):
+		case want > 0 && (s.state.Turns != 2 || turn.Budget != want || !turn.Resumed || turn.PastLimit != TurnLimit || turn.Requests[0].Text != "fix the test" || turn.Payer() != "github:bob"):
 			t.Errorf("%q: turn %d, %+v", answer, s.state.Turns, turn)
-		case want == 0 && (s.state.Turns != 2 || turn.Resumed || turn.Past != "" || turn.Requests[0].Text != answer || turn.Asked != nil):
+		case want == 0 && (s.state.Turns != 2 || turn.Resumed || turn.PastLimit != "" || turn.Requests[0].Text != answer || turn.Asked != nil):
 			t.Errorf("%q: turn %d, %+v", answer, s.state.Turns, turn)
 		}
 	}

@@ -147,7 +147,7 @@ func (c *coordinator) read(events []Event) {
 			continue
 		}
 		at := e.At
-		e = trailed(e)
+		e = withTrail(e)
 		e.At = c.now()
 		if why := unfit(c.state, e); why != "" {
 			c.bury(letterOf(e, why))
@@ -155,7 +155,7 @@ func (c *coordinator) read(events []Event) {
 		}
 		c.fold(e)
 		c.cursor = e.Seq
-		c.hears(e, at)
+		c.recordRead(e, at)
 		c.log.Info("event", "kind", string(e.Kind), "delivery", e.Delivery, "seq", e.Seq, "waited", e.At.Sub(at).String())
 	}
 }
@@ -167,13 +167,13 @@ func (c *coordinator) fold(e Event) {
 	}
 	before, cause := c.state, c.state.trailOf(e)
 	c.state = Step(c.state, e, c.Policy)
-	c.state.lay(cause)
+	c.state.inheritTrail(cause)
 	for i := range c.state.Pending {
 		if p := &c.state.Pending[i]; p.Epoch == 0 {
 			p.Epoch, p.Trail = c.lease.Epoch, c.state.trailFor(*p, cause)
 		}
 	}
-	c.note(before, e, cause)
+	c.recordChange(before, e, cause)
 	c.dirty = true
 	c.urgent = c.urgent || e.Kind != Moved
 	c.jobs.heed(c.state)
@@ -207,7 +207,7 @@ func (c *coordinator) commit(ctx context.Context, k Commit) error {
 		return fmt.Errorf("commit version %d: %w", c.version, err)
 	}
 	c.version++
-	c.tellChange(ctx, c.dead)
+	c.reportChange(ctx, c.dead)
 	c.dead = nil
 	c.renewed = began
 	return nil

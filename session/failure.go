@@ -53,19 +53,19 @@ func (c *coordinator) fail(e Effect, f Failed) {
 	c.fold(Event{Kind: Broke, Failed: &f})
 	log := c.log.With(effectAttrs(e)...).With("attempt", e.Attempts+1, "err", f.Err)
 	if c.jobs.has(e.ID) {
-		c.setBack(e, TryAgain)
+		c.recordFailure(e, TryAgain)
 		log.Warn("effect failed, trying again")
 		return
 	}
 	if f.Lost && pendingKind(c.state.Pending, Prepare) {
-		c.setBack(e, BoxLost)
+		c.recordFailure(e, BoxLost)
 		log.Warn("box lost, another is made")
 		return
 	}
 	if f.Stop {
-		c.setBack(e, Cancelled)
+		c.recordFailure(e, Cancelled)
 	} else {
-		c.setBack(e, GivenUp)
+		c.recordFailure(e, GivenUp)
 	}
 	log.Error("effect given up")
 	if !f.Stop {

@@ -116,7 +116,7 @@ func (t *Turn) mayBegin(step EffectKind) bool {
 
 // follow derives what the clock and the view ask for.
 func (n *step) follow() {
-	n.near()
+	n.warnNearLimits()
 	n.report()
 	n.settle()
 	if n.over() && n.Turn != nil && len(n.Waiting) > 0 {

@@ -83,7 +83,7 @@ func (j *jobs) start(ctx context.Context, e Effect) {
 // perform does one effect. A panic in a performer is that effect's failure,
 // not the process's end.
 func (j *jobs) perform(ctx context.Context, work Job) (p Performed, err error) {
-	ctx, ended := j.co.attend(ctx, work)
+	ctx, ended := j.co.observed(ctx, work)
 	defer func() { ended(err) }()
 	defer func() {
 		if r := recover(); r != nil {

@@ -11,8 +11,8 @@ import (
 // called from many goroutines, must not block, and nothing depends on it. After
 // a crash it may be told of something a second time, by another process.
 type Observer interface {
-	// Held tells what became of the right to a session.
-	Held(Hold)
+	// LeaseChanged tells what became of the lease of a session.
+	LeaseChanged(LeaseChange)
 	// Performing is told that an effect begins. The effect is performed with the
 	// context that it returns, and it is told how that went.
 	Performing(ctx context.Context, job Job) (context.Context, func(error))
@@ -20,37 +20,37 @@ type Observer interface {
 	Committed(context.Context, Change)
 }
 
-// Hold is what became of a lease.
-type Hold struct {
+// LeaseChange is what became of a lease.
+type LeaseChange struct {
 	Session ID
 	Epoch   int64
-	Became  Holding
+	Outcome LeaseOutcome
 }
 
-// Holding names what may become of a lease.
-type Holding string
+// LeaseOutcome names what may become of a lease.
+type LeaseOutcome string
 
 // What may become of a lease. The first two begin one.
 const (
-	Claimed Holding = "claimed"
+	Claimed LeaseOutcome = "claimed"
 	// TakenOver: the owner before did not release it.
-	TakenOver Holding = "taken over"
-	Released  Holding = "released"
+	TakenOver LeaseOutcome = "taken over"
+	Released  LeaseOutcome = "released"
 	// Lost: another owner has it, or may have.
-	Lost Holding = "lost"
+	Lost LeaseOutcome = "lost"
 	// Unread: a newer release wrote the session.
-	Unread Holding = "left to a newer release"
+	Unread LeaseOutcome = "left to a newer release"
 	// Unheld: it could not be claimed, read or released.
-	Unheld Holding = "failed"
+	Unheld LeaseOutcome = "failed"
 )
 
 // Change is what happened since the commit before. Its zero value says nothing.
 type Change struct {
 	Session  ID
 	Epoch    int64
-	Heard    []Heard
-	Answered []Answered
-	Setbacks []Setback
+	Read     []EventRead
+	Answered []FirstAnswer
+	Failures []EffectFailure
 	Ended    []TurnEnd
 	// Dead are the letters that this commit put aside.
 	Dead []DeadLetter
@@ -59,8 +59,8 @@ type Change struct {
 	Taken *Takeover
 }
 
-// Heard is an event that was read from the inbox.
-type Heard struct {
+// EventRead is an event that was read from the inbox.
+type EventRead struct {
 	Kind  Kind
 	Trail Trail
 	// At is when it was accepted, and Read when it was folded, both by the
@@ -68,8 +68,8 @@ type Heard struct {
 	At, Read time.Time
 }
 
-// Answered is the first answer to a request that whoever asked can see.
-type Answered struct {
+// FirstAnswer is the first answer to a request that whoever asked can see.
+type FirstAnswer struct {
 	Platform string
 	Kind     EffectKind
 	Trail    Trail
@@ -77,8 +77,8 @@ type Answered struct {
 	After time.Duration
 }
 
-// Setback is a failure of an effect, and what follows.
-type Setback struct {
+// EffectFailure is a failure of an effect, and what follows.
+type EffectFailure struct {
 	Kind EffectKind
 	By   string
 	Then Consequence
@@ -116,36 +116,36 @@ type Takeover struct {
 	At    time.Time
 }
 
-// observer that is always there.
+// observer is Engine.Observer, or one that does nothing.
 func (en *Engine) observer() Observer {
 	if en.Observer == nil {
-		return unobserved{}
+		return noObserver{}
 	}
 	return en.Observer
 }
 
-// unobserved is the Observer of who has none.
-type unobserved struct{}
+// noObserver is the Observer of an Engine without one.
+type noObserver struct{}
 
-func (unobserved) Held(Hold)                         {}
-func (unobserved) Committed(context.Context, Change) {}
-func (unobserved) Performing(ctx context.Context, _ Job) (context.Context, func(error)) {
+func (noObserver) LeaseChanged(LeaseChange)          {}
+func (noObserver) Committed(context.Context, Change) {}
+func (noObserver) Performing(ctx context.Context, _ Job) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }
 
 // claimed tells of a claim.
 func (d *Dispatcher) claimed(c Claim) {
-	h := Hold{Session: c.Lease.ID, Epoch: c.Lease.Epoch, Became: Claimed}
+	h := LeaseChange{Session: c.Lease.ID, Epoch: c.Lease.Epoch, Outcome: Claimed}
 	if c.Stolen {
-		h.Became = TakenOver
+		h.Outcome = TakenOver
 	}
-	d.observer().Held(h)
+	d.observer().LeaseChanged(h)
 }
 
 // left tells how a session was left, in the log and to the observer.
 func (d *Dispatcher) left(id ID, err error) {
 	log := d.Log.With("session", string(id))
-	h := Hold{Session: id, Became: Released}
+	h := LeaseChange{Session: id, Outcome: Released}
 	switch {
 	case errors.Is(err, ErrNotDue):
 		return
@@ -153,15 +153,15 @@ func (d *Dispatcher) left(id ID, err error) {
 	case errors.Is(err, ErrTooNew):
 		d.postpone(id)
 		log.Warn("a session is left to a newer release")
-		h.Became = Unread
+		h.Outcome = Unread
 	case errors.Is(err, ErrLeaseLost):
 		log.Warn("lease lost, another worker goes on")
-		h.Became = Lost
+		h.Outcome = Lost
 	default:
 		log.Error("session left", "err", err)
-		h.Became = Unheld
+		h.Outcome = Unheld
 	}
-	d.observer().Held(h)
+	d.observer().LeaseChanged(h)
 }
 
 // EffectKinds are all that an effect may be.
@@ -206,15 +206,15 @@ func (s State) phase() Phase {
 	return ViewOf(s).Phase
 }
 
-// note keeps what an event changed for the next commit.
-func (c *coordinator) note(before State, e Event, cause Trail) {
+// recordChange keeps what an event changed for the next commit.
+func (c *coordinator) recordChange(before State, e Event, cause Trail) {
 	switch e.Kind {
 	case Taken:
 		c.change.Taken = &Takeover{Trail: before.turnTrail(), At: e.At}
 	case Done:
-		if p, ok := before.pending(e.subject()); ok && p.visible() && !p.Trail.Asked.IsZero() {
-			c.state.answer(p.Trail)
-			c.change.Answered = append(c.change.Answered, Answered{
+		if p, ok := before.pending(e.effectID()); ok && p.visible() && !p.Trail.Asked.IsZero() {
+			c.state.markAnswered(p.Trail)
+			c.change.Answered = append(c.change.Answered, FirstAnswer{
 				Platform: p.By, Kind: p.Kind, Trail: p.Trail, After: e.At.Sub(p.Trail.Asked),
 			})
 		}
@@ -234,22 +234,22 @@ func firstTrail(a, b Trail) Trail {
 	return a
 }
 
-// setBack notes how a failure went on.
-func (c *coordinator) setBack(e Effect, then Consequence) {
-	c.change.Setbacks = append(c.change.Setbacks, Setback{Kind: e.Kind, By: e.By, Then: then})
+// recordFailure keeps a failure and what follows for the next commit.
+func (c *coordinator) recordFailure(e Effect, then Consequence) {
+	c.change.Failures = append(c.change.Failures, EffectFailure{Kind: e.Kind, By: e.By, Then: then})
 }
 
-// tellChange hands on what a commit made true.
-func (c *coordinator) tellChange(ctx context.Context, dead []DeadLetter) {
+// reportChange hands on what a commit made true.
+func (c *coordinator) reportChange(ctx context.Context, dead []DeadLetter) {
 	change := c.change
 	c.change = Change{}
 	change.Session, change.Epoch, change.Dead = c.lease.ID, c.lease.Epoch, dead
 	c.observer().Committed(ctx, change)
 }
 
-// attend is around the performing of an effect: its lines in the log say whose
+// observed is around the performing of an effect: its lines in the log say whose
 // they are, and the observer sees its beginning and its end.
-func (c *coordinator) attend(ctx context.Context, work Job) (context.Context, func(error)) {
+func (c *coordinator) observed(ctx context.Context, work Job) (context.Context, func(error)) {
 	e := work.Effect
 	began := time.Now()
 	ctx = WithLog(ctx, effectAttrs(e)...)
@@ -285,13 +285,13 @@ func (d DeadLetter) logAttrs() []any {
 	return nil
 }
 
-// hears notes an event that was read from the inbox.
-func (c *coordinator) hears(e Event, accepted time.Time) {
-	h := Heard{Kind: e.Kind, At: accepted, Read: e.At}
+// recordRead keeps an event that was read from the inbox for the next commit.
+func (c *coordinator) recordRead(e Event, accepted time.Time) {
+	h := EventRead{Kind: e.Kind, At: accepted, Read: e.At}
 	if e.Request != nil {
 		h.Trail = e.Request.Trail
 	}
-	c.change.Heard = append(c.change.Heard, h)
+	c.change.Read = append(c.change.Read, h)
 }
 
 // level of an effect that went well: what repeats is for those who ask.

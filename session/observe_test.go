@@ -20,16 +20,16 @@ import (
 // witness is an observer that remembers.
 type witness struct {
 	mu      sync.Mutex
-	holds   []session.Holding
+	holds   []session.LeaseOutcome
 	begun   []session.Effect
 	ended   int
 	changes []session.Change
 }
 
-func (w *witness) Held(h session.Hold) {
+func (w *witness) LeaseChanged(h session.LeaseChange) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.holds = append(w.holds, h.Became)
+	w.holds = append(w.holds, h.Outcome)
 }
 
 type witnessed struct{}
@@ -56,9 +56,9 @@ func (w *witness) gather() (all session.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.changes {
-		all.Heard = append(all.Heard, c.Heard...)
+		all.Read = append(all.Read, c.Read...)
 		all.Answered = append(all.Answered, c.Answered...)
-		all.Setbacks = append(all.Setbacks, c.Setbacks...)
+		all.Failures = append(all.Failures, c.Failures...)
 		all.Ended = append(all.Ended, c.Ended...)
 		all.Dead = append(all.Dead, c.Dead...)
 	}
@@ -124,7 +124,7 @@ func TestEverythingHasItsTrail(t *testing.T) {
 		checkTrails(t, w)
 		checkChange(t, w.gather())
 		checkLines(t, log.String())
-		if !slices.Equal(w.holds[:1], []session.Holding{session.Claimed}) || w.holds[len(w.holds)-1] != session.Released {
+		if !slices.Equal(w.holds[:1], []session.LeaseOutcome{session.Claimed}) || w.holds[len(w.holds)-1] != session.Released {
 			t.Errorf("leases: %v", w.holds)
 		}
 	})
@@ -147,14 +147,14 @@ func checkTrails(t *testing.T, w *witness) {
 
 func checkChange(t *testing.T, c session.Change) {
 	t.Helper()
-	if len(c.Heard) != 1 || c.Heard[0].Kind != session.Asked || c.Heard[0].Read.Before(c.Heard[0].At) {
-		t.Errorf("heard: %+v", c.Heard)
+	if len(c.Read) != 1 || c.Read[0].Kind != session.Asked || c.Read[0].Read.Before(c.Read[0].At) {
+		t.Errorf("heard: %+v", c.Read)
 	}
 	if len(c.Answered) != 1 || c.Answered[0].Platform != "plat" || c.Answered[0].After > time.Minute {
 		t.Errorf("answered: %+v", c.Answered)
 	}
-	if len(c.Setbacks) != 1 || c.Setbacks[0].Kind != session.Publish || c.Setbacks[0].Then != session.TryAgain {
-		t.Errorf("setbacks: %+v", c.Setbacks)
+	if len(c.Failures) != 1 || c.Failures[0].Kind != session.Publish || c.Failures[0].Then != session.TryAgain {
+		t.Errorf("setbacks: %+v", c.Failures)
 	}
 	if len(c.Ended) != 1 || c.Ended[0].Ending != session.Completed || c.Ended[0].Trail.Trace != "trace-c1" || !c.Ended[0].At.After(c.Ended[0].Started) {
 		t.Errorf("ended: %+v", c.Ended)

@@ -17,7 +17,7 @@ const (
 
 // begin starts a turn.
 func (n *step) begin(a Admitted) {
-	a, over := n.settled(a)
+	a, over := n.answerBudget(a)
 	if over {
 		return
 	}
@@ -34,15 +34,15 @@ func (n *step) begin(a Admitted) {
 	n.Turn = &Turn{
 		N: n.Turns, Stage: Preparing, Requests: append([]Request{a.Request}, a.More...), Context: a.Context,
 		Model: model, Budget: n.allowed(a.BudgetUSD), Started: n.now, Deadline: n.now.Add(n.policy.TurnTimeout),
-		Finish: a.Verb == Finish, Asked: question, Past: a.Past, Resumed: a.Resumed,
+		Finish: a.Verb == Finish, Asked: question, PastLimit: a.PastLimit, Resumed: a.Resumed,
 	}
 	n.Payer = n.Turn.Payer()
 	if a.Branch != "" && n.PR == nil && n.Head == "" {
 		n.Base = a.Branch
 	}
-	if l := n.reached(n.Payer, a.Past); l != "" {
+	if l := n.reached(n.Payer, a.PastLimit); l != "" {
 		n.announce(Begin)
-		n.end(n.paused(Outcome{Ending: Spent, Limit: l}))
+		n.end(n.pauseOutcome(Outcome{Ending: Spent, Limit: l}))
 		return
 	}
 	n.prepare()
@@ -215,7 +215,7 @@ func (n *step) ran(o Outcome) {
 	t := n.Turn
 	t.Outcome = n.sum(o)
 	t.Progress.Usage = t.Outcome.Usage
-	n.spentToday(t.Outcome)
+	n.recordToday(t.Outcome)
 	late := o.Ending == Completed && o.Served < len(t.Requests) && t.Stopping == "" && t.Legs < maxLegs
 	if late {
 		n.run()

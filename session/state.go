@@ -114,9 +114,9 @@ type Admitted struct {
 	Request
 	Context string    `json:"cx,omitempty"`
 	More    []Request `json:"mr,omitempty"`
-	// Past is the limit that it may go beyond, for somebody said so, and BudgetUSD
+	// PastLimit is what it may go beyond, for somebody said so, and BudgetUSD
 	// how far; zero: as far as usual. Resumed: its work was begun before.
-	Past      Limit   `json:"ps,omitempty"`
+	PastLimit Limit   `json:"ps,omitempty"`
 	BudgetUSD float64 `json:"pb,omitempty"`
 	Resumed   bool    `json:"rs,omitempty"`
 }
@@ -173,9 +173,9 @@ type Turn struct {
 	Told bool `json:"tl,omitempty"`
 	// Asked is what the turn before ended with, and this one answers.
 	Asked *Question `json:"aq,omitempty"`
-	// Past and Resumed: see Admitted.
-	Past    Limit `json:"ps,omitempty"`
-	Resumed bool  `json:"rs,omitempty"`
+	// PastLimit and Resumed: see Admitted.
+	PastLimit Limit `json:"ps,omitempty"`
+	Resumed   bool  `json:"rs,omitempty"`
 	// Warned: people heard that these budgets are nearly used up.
 	Warned []Limit `json:"wd,omitempty"`
 	// Box is for how many seconds a box ran for it, up to State.Metered.

@@ -15,10 +15,10 @@ type Trail struct {
 	Asked time.Time `json:"a,omitzero"`
 }
 
-// trailed is an event whose request can be followed. One that another session
+// withTrail is an event whose request can be followed. One that another session
 // forwarded has its trail already, and was answered there or is waited for
 // since then.
-func trailed(e Event) Event {
+func withTrail(e Event) Event {
 	if e.Request == nil || e.Request.Trail.Delivery != "" {
 		return e
 	}
@@ -40,19 +40,20 @@ func (s State) trailOf(e Event) Trail {
 	case e.Effect != nil: // replayed: who asked once does not wait any more
 		return e.Effect.Trail.answered()
 	}
-	if p, ok := s.pending(e.subject()); ok {
+	if p, ok := s.pending(e.effectID()); ok {
 		return p.Trail
 	}
 	return s.turnTrail()
 }
 
+// answered is the trail of a request that nobody waits for any more.
 func (t Trail) answered() Trail {
 	t.Asked = time.Time{}
 	return t
 }
 
-// subject is the id of the effect that an event is the result of, or empty.
-func (e Event) subject() string {
+// effectID is the id of the effect that an event is the result of, or empty.
+func (e Event) effectID() string {
 	switch {
 	case e.Performed != nil:
 		return e.Performed.Effect
@@ -62,6 +63,7 @@ func (e Event) subject() string {
 	return ""
 }
 
+// pending is the effect of that id that is not yet known to be done.
 func (s State) pending(id string) (Effect, bool) {
 	for _, p := range s.Pending {
 		if p.ID == id {
@@ -79,9 +81,9 @@ func (s State) turnTrail() Trail {
 	return s.Turn.Requests[0].Trail
 }
 
-// lay gives a turn that has none, as one that is retried, the trail of what it
-// goes back to. The state is fresh from Step, so what is written to is its own.
-func (s State) lay(cause Trail) {
+// inheritTrail gives a turn that has none, as one that is retried, the trail of
+// what it goes back to. The state is fresh from Step, so what is written to is its own.
+func (s State) inheritTrail(cause Trail) {
 	if s.Turn != nil && len(s.Turn.Requests) > 0 && s.Busy() && s.Turn.Requests[0].Trail == (Trail{}) {
 		s.Turn.Requests[0].Trail = cause
 	}
@@ -116,9 +118,9 @@ func (e Effect) visible() bool {
 	return false
 }
 
-// answer notes that a request had its first answer. What running effects hold
+// markAnswered notes that a request had its first answer. What running effects hold
 // on to is not written to.
-func (s State) answer(t Trail) {
+func (s State) markAnswered(t Trail) {
 	settle := func(have *Trail) {
 		if *have == t {
 			*have = have.answered()

@@ -75,7 +75,7 @@ func TestTellerKnowsTheDay(t *testing.T) {
 		Thread: session.Thread{Platform: "github"}, By: session.Person{Login: "alice"},
 	}}}
 	for refusal, want := range map[string]*session.Today{
-		"":    {Day: "2026-02-01", Payer: "github:alice", Person: 3, PersonMay: 10, All: 7, AllMay: 50},
+		"":    {Day: "2026-02-01", Payer: "github:alice", Person: 3, PersonMax: 10, All: 7, AllMax: 50},
 		"no.": nil,
 	} {
 		desk := teller{admitting{session.Admission{Refusal: refusal}}, ledger, LimitSettings{PersonDayUSD: 10, DayUSD: 50}, func() time.Time { return now }}

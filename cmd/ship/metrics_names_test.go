@@ -326,8 +326,8 @@ func TestLabelsAreBounded(t *testing.T) {
 	for i := range 1000 {
 		name := fmt.Sprint("made-up-", i)
 		told.sessions.Committed(t.Context(), session.Change{
-			Heard: []session.Heard{{Kind: session.Kind(name)}},
-			Dead:  []session.DeadLetter{{Cause: name, Event: &session.Event{Kind: session.Kind(name)}}},
+			Read: []session.EventRead{{Kind: session.Kind(name)}},
+			Dead: []session.DeadLetter{{Cause: name, Event: &session.Event{Kind: session.Kind(name)}}},
 		})
 		told.platform.answers.WithLabelValues(told.platform.host(name+".example.com"), fmt.Sprint(knownStatus(100+i))).Inc()
 		heard(name, name, 0)

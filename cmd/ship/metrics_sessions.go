@@ -19,7 +19,7 @@ type sessionMetrics struct {
 	effects     *prometheus.CounterVec
 	seconds     *prometheus.HistogramVec
 	inFlight    *prometheus.GaugeVec
-	setbacks    *prometheus.CounterVec
+	failures    *prometheus.CounterVec
 	dead        *prometheus.CounterVec
 	turns       *prometheus.CounterVec
 	turnSeconds *prometheus.HistogramVec
@@ -35,7 +35,7 @@ func newSessionMetrics(r prometheus.Registerer) *sessionMetrics {
 		effects:     f.counter("ship_effects_total", "Effects that were performed, by kind, performer and result: done, failed, interrupted.", "kind", "by", "result"),
 		seconds:     f.histogram("ship_effect_seconds", "Time that the performing of an effect took.", long(), "kind"),
 		inFlight:    f.gauge("ship_effects_in_flight", "Effects that are being performed.", "kind"),
-		setbacks:    f.counter("ship_effect_setbacks_total", "Failures of effects, by what follows: again, box lost, given up, stopped.", "kind", "by", "then"),
+		failures:    f.counter("ship_effect_setbacks_total", "Failures of effects, by what follows: again, box lost, given up, stopped.", "kind", "by", "then"),
 		dead:        f.counter("ship_dead_letters_total", "What was put aside, by the kind of the effect or event.", "kind"),
 		turns:       f.counter("ship_turns_total", "Turns that ended, by how.", "ending"),
 		turnSeconds: f.histogram("ship_turn_seconds", "Time that a turn took, with its wait for a box.", turnLength(), "ending"),
@@ -57,7 +57,7 @@ func (m *sessionMetrics) begin() {
 	for _, ending := range session.Endings() {
 		m.turns.WithLabelValues(string(ending))
 	}
-	for _, became := range []session.Holding{session.Claimed, session.TakenOver, session.Released, session.Lost, session.Unread, session.Unheld} {
+	for _, became := range []session.LeaseOutcome{session.Claimed, session.TakenOver, session.Released, session.Lost, session.Unread, session.Unheld} {
 		m.leases.WithLabelValues(string(became))
 	}
 }
@@ -84,7 +84,9 @@ func turnLength() []float64 {
 }
 
 // Held implements session.Observer.
-func (m *sessionMetrics) Held(h session.Hold) { m.leases.WithLabelValues(string(h.Became)).Inc() }
+func (m *sessionMetrics) LeaseChanged(h session.LeaseChange) {
+	m.leases.WithLabelValues(string(h.Outcome)).Inc()
+}
 
 // What may become of the performing of an effect.
 const (
@@ -118,14 +120,14 @@ func (m *sessionMetrics) Performing(ctx context.Context, job session.Job) (conte
 
 // Committed implements session.Observer.
 func (m *sessionMetrics) Committed(_ context.Context, c session.Change) {
-	for _, h := range c.Heard {
+	for _, h := range c.Read {
 		m.inbox.WithLabelValues(eventKind(h.Kind)).Observe(h.Read.Sub(h.At).Seconds())
 	}
 	for _, a := range c.Answered {
 		m.firstAnswer.WithLabelValues(a.Platform).Observe(a.After.Seconds())
 	}
-	for _, s := range c.Setbacks {
-		m.setbacks.WithLabelValues(string(s.Kind), s.By, string(s.Then)).Inc()
+	for _, s := range c.Failures {
+		m.failures.WithLabelValues(string(s.Kind), s.By, string(s.Then)).Inc()
 	}
 	for _, d := range c.Dead {
 		m.dead.WithLabelValues(letterKind(d)).Inc()

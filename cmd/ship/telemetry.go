@@ -154,9 +154,9 @@ func (t *telemetry) transport(next http.RoundTripper) http.RoundTripper {
 type observers []session.Observer
 
 // Held implements session.Observer.
-func (o observers) Held(h session.Hold) {
+func (o observers) LeaseChanged(h session.LeaseChange) {
 	for _, each := range o {
-		each.Held(h)
+		each.LeaseChanged(h)
 	}
 }
 

@@ -48,6 +48,6 @@ func (t teller) today(ctx context.Context, payer string) (session.Today, error) 
 		return session.Today{}, fmt.Errorf("look what was spent: %w", err)
 	}
 	return session.Today{
-		Day: day, Payer: payer, Person: person.USD, PersonMay: t.limits.PersonDayUSD, All: all.USD, AllMay: t.limits.DayUSD,
+		Day: day, Payer: payer, Person: person.USD, PersonMax: t.limits.PersonDayUSD, All: all.USD, AllMax: t.limits.DayUSD,
 	}, nil
 }

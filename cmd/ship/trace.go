@@ -65,7 +65,7 @@ func (s tracedStore) Append(ctx context.Context, d session.Delivery) (session.Re
 type tracer struct{ trace.Tracer }
 
 // Held implements session.Observer.
-func (tracer) Held(session.Hold) {}
+func (tracer) LeaseChanged(session.LeaseChange) {}
 
 // Performing implements session.Observer.
 func (t tracer) Performing(ctx context.Context, job session.Job) (context.Context, func(error)) {
@@ -101,7 +101,7 @@ func finish(span trace.Span, err error) {
 // Committed implements session.Observer.
 func (t tracer) Committed(ctx context.Context, c session.Change) {
 	of := []attribute.KeyValue{attribute.String("ship.session", string(c.Session)), attribute.Int64("ship.generation", c.Epoch)}
-	for _, h := range c.Heard {
+	for _, h := range c.Read {
 		t.tell(ctx, "inbox", past{h.Trail, h.At, h.Read}, append(of, attribute.String("ship.kind", string(h.Kind)))...)
 	}
 	for _, a := range c.Answered {

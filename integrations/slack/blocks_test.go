@@ -221,7 +221,7 @@ func scenes() map[string]scene {
 		v.Outcome.Limit, v.Outcome.Question = session.TurnLimit, &session.Question{
 			Text: v.Outcome.Say + " Shall I go on with $5 more?", Choices: []session.Choice{{Value: "Go on with $5 more"}, {Value: "Leave it"}},
 		}
-		v.Today = &session.Today{Payer: "slack:U1", Person: 6.1, PersonMay: 10, All: 31.456}
+		v.Today = &session.Today{Payer: "slack:U1", Person: 6.1, PersonMax: 10, All: 31.456}
 	})
 	set("asking-of-many", func(v *session.View) {
 		v.Outcome.Question = &session.Question{Text: "Which one?", Choices: choices(12, 20)}

@@ -17,7 +17,7 @@ func (w *Worker) today(job session.Job, sum broker.Balance) *session.Today {
 	}
 	return &session.Today{
 		Day: sum.Day, Payer: job.State.Turn.Payer(),
-		Person: sum.Person.USD, PersonMay: w.PersonDayUSD, All: sum.All.USD, AllMay: w.DayUSD,
+		Person: sum.Person.USD, PersonMax: w.PersonDayUSD, All: sum.All.USD, AllMax: w.DayUSD,
 	}
 }
 
@@ -25,7 +25,7 @@ func (w *Worker) today(job session.Job, sum broker.Balance) *session.Today {
 // goes by the same accounts.
 func (w *Worker) limit(job session.Job, sum broker.Balance) session.Limit {
 	g := w.grant(job)
-	bounds := session.Today{Person: sum.Person.USD, PersonMay: g.PersonDayUSD, All: sum.All.USD, AllMay: g.DayUSD}
+	bounds := session.Today{Person: sum.Person.USD, PersonMax: g.PersonDayUSD, All: sum.All.USD, AllMax: g.DayUSD}
 	if l := bounds.Reached(); l != "" {
 		return l
 	}

@@ -84,7 +84,7 @@ func TestGrantsOfAPerson(t *testing.T) {
 		for past, want := range map[session.Limit][3]float64{
 			"": {5, 10, 50}, session.TurnLimit: {5, 10, 50}, session.PersonLimit: {5, 0, 50}, session.DayLimit: {5, 0, 0},
 		} {
-			h.state.Turn.Past = past
+			h.state.Turn.PastLimit = past
 			g := h.grant(h.job(session.Run))
 			if got := [3]float64{g.BudgetUSD, g.PersonDayUSD, g.DayUSD}; got != want || g.Person != "github:alice" {
 				t.Errorf("past %q: %v of %s, want %v", past, got, g.Person, want)

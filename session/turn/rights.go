@@ -65,10 +65,10 @@ func (w *Worker) grant(job session.Job) broker.Grant {
 		Person: s.Turn.Payer(), PersonDayUSD: w.PersonDayUSD, DayUSD: w.DayUSD,
 		Expires: expiry(job),
 	}
-	if s.Turn.Past != "" && s.Turn.Past.Reaches(session.PersonLimit) { // what it may spend beyond is its own budget
+	if s.Turn.PastLimit != "" && s.Turn.PastLimit.Reaches(session.PersonLimit) { // what it may spend beyond is its own budget
 		g.PersonDayUSD = 0
 	}
-	if s.Turn.Past == session.DayLimit {
+	if s.Turn.PastLimit == session.DayLimit {
 		g.DayUSD = 0
 	}
 	return g
