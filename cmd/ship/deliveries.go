@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -79,11 +80,24 @@ func (r records) line(text string, n int) string { return shorten(visible(r.reda
 // visible takes out what would command a terminal.
 func visible(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' && c != '\t' || c >= 0x7f && c < 0xa0 {
+		if commands(c) {
 			return '·'
 		}
 		return c
 	}, strings.ToValidUTF8(s, "·"))
+}
+
+// commands tells whether a character makes a terminal do something but show it: a
+// control of ASCII, one of those that stand for an escape by themselves, or one
+// that turns around the order of what follows.
+func commands(c rune) bool {
+	switch {
+	case c < ' ':
+		return c != '\n' && c != '\t'
+	case c >= 0x7f && c < 0xa0:
+		return true
+	}
+	return c == '\u061c' || c == '\u200e' || c == '\u200f' || c >= '\u202a' && c <= '\u202e' || c >= '\u2066' && c <= '\u2069'
 }
 
 // contents says in a word or three what a dead letter holds.
@@ -214,16 +228,36 @@ func newRemains(d session.DeadLetter) remains {
 	return remains{DeadLetter: d, Raw: strings.ToValidUTF8(string(d.Raw), "\uFFFD")}
 }
 
-// printJSON prints a value without secrets.
+// printJSON prints a value without secrets. What would command a terminal is
+// escaped: JSON itself does so with the controls of ASCII alone.
 func printJSON(r records, v any) error {
 	clean, err := redacted(v, r.redact)
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(r.out)
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(clean)
+	if err := enc.Encode(clean); err != nil {
+		return err
+	}
+	_, err = io.WriteString(r.out, escaped(b.String()))
+	return err
+}
+
+// escaped is JSON in which what commands a terminal is written as \uXXXX. Such
+// characters are nowhere but in texts.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, c := range text {
+		if commands(c) {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		} else {
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
 }
 
 // redacted is a value as its JSON decodes, with every text redacted. In the

@@ -46,10 +46,11 @@ type hushed struct {
 func (h hushed) Error() string { return h.text }
 func (h hushed) Unwrap() error { return h.error }
 
-// discreetly has a log leave out the secrets of the settings, and what looks like
-// one, from whatever is said in it.
+// discreetly has a log leave out the secrets of the settings, what looks like one,
+// and what would command a terminal, from whatever is said in it.
 func discreetly(secrets []string) *slog.HandlerOptions {
-	redact := turn.Redactor(secrets)
+	clean := turn.Redactor(secrets)
+	redact := func(text string) string { return visible(clean(text)) }
 	return &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr { return cleanAttr(a, redact) }}
 }
 

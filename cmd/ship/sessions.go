@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -75,14 +74,13 @@ func sessionsCommand() *cobra.Command {
 		}})
 	}
 	add("list", "List all sessions", func(ctx context.Context, s *redis.Store, w io.Writer, _ string) error { return listSessions(ctx, s, w) })
-	add("show ID", "Print a session's state as JSON", showSession)
 	add("stop ID", "Stop the running turn", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Stop)
 	})
 	add("retry ID", "Start the last turn again", func(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
 		return command(ctx, s, w, id, session.Retry)
 	})
-	cmd.AddCommand(logsCommand(&configPath), exportCommand(&configPath), attachCommand(&configPath), costsCommand(&configPath))
+	cmd.AddCommand(showCommand(&configPath), logsCommand(&configPath), exportCommand(&configPath), attachCommand(&configPath), costsCommand(&configPath))
 	return cmd
 }
 
@@ -124,14 +122,19 @@ func known(ctx context.Context, s session.Archive, id string) (session.State, er
 	return state, err
 }
 
-func showSession(ctx context.Context, s *redis.Store, w io.Writer, id string) error {
-	state, err := known(ctx, s, id)
-	if err != nil {
-		return err
+func showCommand(configPath *string) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Print a session's state as JSON", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return withRecords(c, *configPath, func(ctx context.Context, r records) error {
+				state, err := known(ctx, r, args[0])
+				if err != nil {
+					return err
+				}
+				return printJSON(r, state)
+			})
+		},
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(state)
 }
 
 // command puts an operator's word into a session's inbox. Who can reach the
