@@ -102,9 +102,11 @@ const (
 var deeds = map[string]string{
 	"bash": "Running", "read": "Reading", "list": "Looking into", "glob": "Looking for", "grep": "Searching for",
 	"edit": "Editing", "multiedit": "Editing", "patch": "Editing", "write": "Writing", "webfetch": "Fetching",
-	"websearch": "Searching for", "task": "Working on", "thinking": "Thinking about",
-	"starting": "Starting with", "finished": "Finishing",
+	"websearch": "Searching for", "task": "Working on",
 }
+
+// moods are what the agent does when it uses no tool: to the work itself.
+var moods = map[string]string{"thinking": "Thinking about", "starting": "Starting with", "finished": "Finishing"}
 
 // Deed is the newest step of a turn as what is done, and to what; neither is
 // empty. The result is, unless the step is known to have failed.
@@ -120,14 +122,23 @@ func Deed(v session.View) (action, parameter, result string) {
 		}
 		tool, what, _ = strings.Cut(step, ": ")
 	}
+	return actionOf(tool, what), objectOf(v, what), result
+}
+
+// actionOf is what is done with a tool. Until the agent has said to what, that is
+// not told: the object is the work then, which is not read or edited.
+func actionOf(tool, what string) string {
 	tool = strings.TrimSpace(tool)
-	if action = deeds[strings.ToLower(tool)]; action == "" {
-		action = phrase(tool, 60)
+	key, vague := strings.ToLower(tool), strings.TrimSpace(what) == ""
+	switch {
+	case moods[key] != "":
+		return moods[key]
+	case deeds[key] != "" && !vague:
+		return deeds[key]
+	case deeds[key] == "" && strings.TrimSpace(phrase(tool, 60)) != "":
+		return phrase(tool, 60)
 	}
-	if strings.TrimSpace(action) == "" {
-		action = "Working on"
-	}
-	return action, objectOf(v, what), result
+	return "Working on"
 }
 
 // objectOf is what a step is done to: what it says, or else what the work is

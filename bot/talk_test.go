@@ -37,8 +37,8 @@ func TestDeed(t *testing.T) {
 		action, parameter, result string
 	}{
 		{session.View{Steps: []string{"read: a.go", "bash: sh test.sh (failed)"}}, "Running", "sh test.sh", "failed"},
-		{session.View{Steps: []string{"bash: "}, Repo: "acme/widgets"}, "Running", "acme/widgets", ""},
-		{session.View{Steps: []string{"edit"}, Title: "Flaky login"}, "Editing", "Flaky login", ""},
+		{session.View{Steps: []string{"bash: "}, Repo: "acme/widgets"}, "Working on", "acme/widgets", ""},
+		{session.View{Steps: []string{"edit"}, Title: "Flaky login"}, "Working on", "Flaky login", ""},
 		{session.View{Steps: []string{"mcp_thing: x: y"}}, "mcp_thing", "x: y", ""},
 		{todo, "Thinking about", "Fix it", ""},
 		{doing, "Starting with", "Flaky login", ""},
