@@ -116,7 +116,8 @@ func TestWordsOfQuestions(t *testing.T) {
 		p.assigned()
 		p.says("ada", "the small one please")
 		p.says("bob", "status")
-		p.says("bob", "widgets")
+		p.says("bob", "widgets") // without the right to have work done there
+		p.says("ada", "widgets")
 		p.done()
 	})
 	plays(t, "agent-asks", func(p *play) {
