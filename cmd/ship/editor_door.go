@@ -31,6 +31,9 @@ func (d *doorway) query() string { return url.Values{"key": {d.key}}.Encode() }
 // ServeHTTP implements http.Handler.
 func (d *doorway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if pass, err := r.Cookie(doorCookie); err == nil && same(pass.Value, d.pass) {
+		// Browsers do not tell ports apart: the others are of other programs of this
+		// machine, and the box would be signed in to them. The editor needs none.
+		r.Header.Del("Cookie")
 		d.next.ServeHTTP(w, r)
 		return
 	}
@@ -41,8 +44,7 @@ func (d *doorway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case d.used.Swap(true):
 		refuse(w, "This link was used before. Run ship sessions attach --editor again for another.")
 	default:
-		// Its path keeps it from other programs of this machine: browsers do not
-		// tell ports apart.
+		// Its path keeps it from other programs of this machine in turn.
 		http.SetCookie(w, &http.Cookie{Name: doorCookie, Value: d.pass, Path: d.path, HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cache-Control", "no-store")

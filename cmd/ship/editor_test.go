@@ -192,6 +192,20 @@ func TestDoorway(t *testing.T) {
 	}
 }
 
+// TestDoorwayKeepsCookies: a browser sends what other programs on this machine have
+// it remember to every port, and the box is told none of it.
+func TestDoorwayKeepsCookies(t *testing.T) {
+	t.Parallel()
+	var told http.Header
+	d := newDoorway("/preview/x/", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told = r.Header }))
+	request := httptest.NewRequest(http.MethodGet, "/preview/x/", nil)
+	request.Header.Set("Cookie", "username-127-0-0-1-8888=signed-in; "+doorCookie+"="+d.pass+"; grafana_session=signed-in")
+	d.ServeHTTP(httptest.NewRecorder(), request)
+	if told == nil || told.Get("Cookie") != "" {
+		t.Errorf("the box is told %q", told)
+	}
+}
+
 // TestEditorIsConfined: an editor without a password is only for a box that nobody else
 // gets into.
 func TestEditorIsConfined(t *testing.T) {
