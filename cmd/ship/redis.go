@@ -35,7 +35,7 @@ func (s RedisSettings) Validate() error {
 		return nil
 	}
 	if err := redis.CheckAddress(s.URL.Reveal()); err != nil {
-		return config.Invalid("url", "is not the address of a Redis", "write it like redis://host:6379/0, rediss://…, unix:///run/redis.sock, redis+sentinel://host,host,host/name or redis+cluster://host,host,host")
+		return config.Invalid("url", "is not the address of a Redis", "write it like redis://host:6379/0, rediss://…, unix:///run/redis.sock, redis+sentinel://host,host,host/name or redis+cluster://host,host,host; a certificate of your own is trusted by ca_file, never by skip_verify")
 	}
 	return nil
 }

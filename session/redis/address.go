@@ -88,6 +88,9 @@ func parseSingle(text string) (*goredis.Options, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redis.url is not understood: %s", addressForm)
 	}
+	if opts.TLSConfig != nil && opts.TLSConfig.InsecureSkipVerify {
+		return nil, errors.New("redis.url: with skip_verify, whoever is in between is taken for the server: name the certificate that it is signed by in redis.ca_file")
+	}
 	harden(opts)
 	return opts, nil
 }
@@ -170,7 +173,7 @@ func (a address) client(o Options) (goredis.UniversalClient, error) {
 		return a.clusterClient(conf), nil
 	}
 	if conf != nil {
-		conf.ServerName, conf.InsecureSkipVerify = a.single.TLSConfig.ServerName, a.single.TLSConfig.InsecureSkipVerify
+		conf.ServerName = a.single.TLSConfig.ServerName
 		a.single.TLSConfig = conf
 	}
 	return goredis.NewClient(a.single), nil

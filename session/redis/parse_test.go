@@ -99,3 +99,19 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestServersAreVerified: no address makes TLS believe whoever answers, and the
+// error names the way that does not.
+func TestServersAreVerified(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-Pa55"
+	for _, query := range []string{"skip_verify=true", "db=1&skip_verify=1"} {
+		err := CheckAddress("rediss://u:" + secret + "@host:6380/?" + query)
+		if err == nil || !strings.Contains(err.Error(), "redis.ca_file") || strings.Contains(err.Error(), secret) {
+			t.Errorf("with %s: %v", query, err)
+		}
+	}
+	if err := CheckAddress("rediss://host:6380/0"); err != nil {
+		t.Error(err)
+	}
+}
