@@ -42,6 +42,16 @@ type Faults struct {
 	mu    sync.Mutex
 	all   []*Fault
 	calls map[string]int
+	watch func(what string, body []byte)
+}
+
+// Watch has a function called with what is asked for and the body, whenever a
+// whole request has arrived: before any fault, and before anything is done. It
+// may be called from several goroutines at once.
+func (f *Faults) Watch(watch func(what string, body []byte)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.watch = watch
 }
 
 // Inject makes something go wrong. Faults are tried in the order in which
@@ -83,6 +93,9 @@ func (f *Faults) Strike(w http.ResponseWriter, r *http.Request, what string) (ov
 		panic(http.ErrAbortHandler) // the client left
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	if watch := f.watcher(); watch != nil {
+		watch(what, body)
+	}
 	due := f.due(what)
 	if due.Do != nil {
 		due.Do(r)
@@ -100,6 +113,12 @@ func (f *Faults) Strike(w http.ResponseWriter, r *http.Request, what string) (ov
 		w.(*answer).lost = true
 	}
 	return false
+}
+
+func (f *Faults) watcher() func(string, []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.watch
 }
 
 // due counts a request and returns the fault that strikes it; the zero Fault

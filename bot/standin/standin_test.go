@@ -187,6 +187,19 @@ func TestHang(t *testing.T) {
 	}
 }
 
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	e := newEcho(t)
+	var saw []string
+	e.Watch(func(what string, body []byte) { saw = append(saw, fmt.Sprintf("%s %s %d", what, body, e.done.Load())) })
+	e.Inject(standin.Fault{On: "a", Status: http.StatusBadGateway})
+	e.see("a", got{Status: http.StatusBadGateway}, 0)
+	e.see("b", well, 1)
+	if diff := cmp.Diff([]string{"a hello 0", "b hello 0"}, saw); diff != "" {
+		t.Errorf("what was watched (-want +got):\n%s", diff)
+	}
+}
+
 // TestDoReads: what Do reads is there for the handler still.
 func TestDoReads(t *testing.T) {
 	t.Parallel()
