@@ -190,3 +190,21 @@ func TestFewAreToldOfAMove(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// TestPlacesAreOfAnAccount: nobody has more places by calling themselves
+// otherwise, where that is all that is known of them.
+func TestPlacesAreOfAnAccount(t *testing.T) {
+	t.Parallel()
+	of := func(by session.Person) string {
+		return place(session.State{Turn: &session.Turn{Requests: []session.Request{{By: by}}}}, time.Minute).person
+	}
+	if a, b := of(session.Person{Login: "Ada on Slack", Account: "U1"}), of(session.Person{Login: "The Boss on Slack", Account: "U1"}); a != b {
+		t.Errorf("one account is %q and %q", a, b)
+	}
+	if a, b := of(session.Person{Login: "Ada on Slack", Account: "U1"}), of(session.Person{Login: "Ada on Slack", Account: "U2"}); a == b {
+		t.Errorf("two accounts are both %q", a)
+	}
+	if got := of(session.Person{Login: "ada"}); got != "ada" {
+		t.Errorf("who has a login is %q", got)
+	}
+}

@@ -8,6 +8,7 @@
 package turn
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -131,7 +132,8 @@ func (w *Worker) slot(ctx context.Context, job session.Job) error {
 func place(s session.State, keep time.Duration) claim {
 	c := claim{id: s.ID, keep: keep}
 	if len(s.Turn.Requests) > 0 {
-		c.person = s.Turn.Requests[0].By.Login
+		by := s.Turn.Requests[0].By
+		c.person = cmp.Or(by.Account, by.Login)
 	}
 	return c
 }
