@@ -136,8 +136,9 @@ type Command struct {
 	Args []string
 	// Env is added to the box's own small environment (PATH, HOME, LANG).
 	Env []string
-	// Dir is an absolute path in the box; empty means RepoDir if it exists,
-	// else WorkDir.
+	// Dir is an absolute path in the box, of WorkDir, RunDir or what lies below
+	// them: anything else is refused. Empty means RepoDir if it exists, else
+	// WorkDir.
 	Dir string
 	// Stdin is handed to the process whole; empty means /dev/null.
 	Stdin []byte

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"ship/sandbox"
 )
@@ -77,6 +78,10 @@ func (c *Client) Health(ctx context.Context) (box string, err error) {
 // exist is fs.ErrNotExist, and may be tried again under the same name.
 func (c *Client) Spawn(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
 	var p sandbox.Process
+	// JSON would make another name of one that is no text.
+	if err := sendable(cmd.Dir); err != nil || !utf8.ValidString(cmd.Dir) {
+		return p, fault("entering", cmd.Dir, cmp.Or(err, errNoText))
+	}
 	body, err := json.Marshal(cmd)
 	if err != nil {
 		return p, fmt.Errorf("encoding the command: %w", err)
@@ -88,6 +93,9 @@ func (c *Client) Spawn(ctx context.Context, cmd sandbox.Command) (sandbox.Proces
 // Process returns the state of one process; see sandbox.Box.
 func (c *Client) Process(ctx context.Context, name string) (sandbox.Process, error) {
 	var p sandbox.Process
+	if validName(name) != nil { // and the path might be another one
+		return p, fmt.Errorf("process %q: %w", name, sandbox.ErrGone)
+	}
 	err := c.json(ctx, http.MethodGet, "/v1/processes/"+url.PathEscape(name), nil, &p)
 	return p, err
 }
@@ -95,21 +103,48 @@ func (c *Client) Process(ctx context.Context, name string) (sandbox.Process, err
 // Kill ends a process group; see sandbox.Box. It also ends what has left the
 // group, as long as it has not hidden where it comes from.
 func (c *Client) Kill(ctx context.Context, name string, grace time.Duration) error {
+	if validName(name) != nil {
+		return fmt.Errorf("process %q: %w", name, sandbox.ErrGone)
+	}
 	target := "/v1/processes/" + url.PathEscape(name) + "/kill?grace=" + grace.String()
 	return c.json(ctx, http.MethodPost, target, nil, nil)
 }
 
 // ReadFrom returns part of a file; see sandbox.Box.
 func (c *Client) ReadFrom(ctx context.Context, path string, off int64) ([]byte, error) {
+	if err := sendable(path); err != nil {
+		return nil, fault("reading", path, err)
+	}
 	query := url.Values{"path": {path}, "offset": {strconv.FormatInt(off, 10)}}
 	return c.call(ctx, http.MethodGet, "/v1/file?"+query.Encode(), nil)
 }
 
 // Write replaces a file of at most 64 MiB; see sandbox.Box.
 func (c *Client) Write(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	if err := sendable(path); err != nil {
+		return fault("writing", path, err)
+	}
+	if len(data) > maxFile {
+		return fault("writing", path, fmt.Errorf("it is larger than %d MiB: %w", maxFile>>20, fs.ErrInvalid))
+	}
 	query := url.Values{"path": {path}, "mode": {strconv.FormatUint(uint64(mode.Perm()), 8)}}
 	_, err := c.call(ctx, http.MethodPut, "/v1/file?"+query.Encode(), data)
 	return err
+}
+
+// maxPath is the longest path that Linux takes, in bytes; see PATH_MAX in
+// linux/limits.h, which counts a zero byte at the end.
+const maxPath = 4095
+
+var errNoText = fmt.Errorf("it is not valid UTF-8: %w", fs.ErrInvalid)
+
+// sendable refuses what a server on the way may refuse as too long, in words that
+// would sound as if it could pass.
+func sendable(path string) error {
+	if len(path) > maxPath {
+		return fmt.Errorf("it is longer than %d bytes: %w", maxPath, fs.ErrInvalid)
+	}
+	return nil
 }
 
 func (c *Client) json(ctx context.Context, method, target string, body []byte, value any) error {

@@ -1,6 +1,7 @@
 package guest
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -8,7 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -20,10 +23,12 @@ import (
 const (
 	maxRead = 1 << 20
 	maxFile = 64 << 20
+	// maxShown is how much of a path an error shows, in bytes.
+	maxShown = 200
 )
 
-// errRefused is a path that does not lie where it has to.
-var errRefused = fmt.Errorf("the path has to lie below %s or %s: %w", sandbox.WorkDir, sandbox.RunDir, fs.ErrPermission)
+// errRefused is a path that does not lie where it has to, or might not.
+var errRefused = fmt.Errorf("it has to lie below %s or %s, and to be written without .., links that lead out, and zero bytes: %w", sandbox.WorkDir, sandbox.RunDir, fs.ErrPermission)
 
 // files is the part of the box's file system that can be reached from
 // outside. Both folders are held open, and no name can lead out of them:
@@ -48,6 +53,31 @@ func openFiles(work, run string) (*files, error) {
 	return f, nil
 }
 
+// fault says what could not be done with which path, in one line however odd the
+// path is. What the kernel has no number for is os.Root's refusal to leave.
+func fault(doing, name string, err error) error {
+	var at *fs.PathError
+	var between *os.LinkError
+	switch {
+	case errors.As(err, &at):
+		err = at.Err
+	case errors.As(err, &between):
+		err = between.Err
+	}
+	if at != nil && !errors.As(err, new(syscall.Errno)) && !errors.Is(err, fs.ErrClosed) {
+		err = errRefused
+	}
+	return fmt.Errorf("%s %s: %w", doing, shown(name), err)
+}
+
+// shown is a path as it can be shown: quoted, and not longer than anybody reads.
+func shown(name string) string {
+	if len(name) <= maxShown {
+		return strconv.Quote(name)
+	}
+	return fmt.Sprintf("%q… (%d bytes)", name[:maxShown], len(name))
+}
+
 // locate finds the folder that name lies in, and the rest of the name.
 func (f *files) locate(name string) (*os.Root, string, error) {
 	if strings.ContainsRune(name, 0) || path.Clean(name) != name {
@@ -69,6 +99,14 @@ func below(dir, name string) (rest string, ok bool) {
 
 // read returns at most maxRead bytes of a file from an offset.
 func (f *files) read(name string, off int64) ([]byte, error) {
+	data, err := f.readFrom(name, off)
+	if err != nil {
+		return nil, fault("reading", name, err)
+	}
+	return data, nil
+}
+
+func (f *files) readFrom(name string, off int64) ([]byte, error) {
 	root, rest, err := f.locate(name)
 	if err != nil {
 		return nil, err
@@ -83,13 +121,23 @@ func (f *files) read(name string, off int64) ([]byte, error) {
 	}
 	defer func() { _ = file.Close() }()
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is not a file: %w", name, fs.ErrInvalid))
+		return nil, cmp.Or(err, errNoFile)
 	}
 	return io.ReadAll(io.NewSectionReader(file, off, maxRead))
 }
 
+// errNoFile is a folder, a pipe or a device.
+var errNoFile = fmt.Errorf("it is not a file: %w", fs.ErrInvalid)
+
 // write replaces a file atomically and makes its parents. Twice is as once.
 func (f *files) write(name string, data io.Reader, mode fs.FileMode) error {
+	if err := f.replace(name, data, mode); err != nil {
+		return fault("writing", name, err)
+	}
+	return nil
+}
+
+func (f *files) replace(name string, data io.Reader, mode fs.FileMode) error {
 	root, rest, err := f.locate(name)
 	if err != nil {
 		return err
@@ -107,6 +155,27 @@ func (f *files) write(name string, data io.Reader, mode fs.FileMode) error {
 		return err
 	}
 	return nil
+}
+
+// folder opens a folder in which a process starts. It stays the one that was
+// looked at, whatever happens to its name.
+func (f *files) folder(name string) (*os.File, error) {
+	root, rest, err := f.work, ".", error(nil)
+	switch name {
+	case sandbox.WorkDir:
+	case sandbox.RunDir:
+		root = f.run
+	default:
+		root, rest, err = f.locate(name)
+	}
+	if err != nil {
+		return nil, fault("entering", name, err)
+	}
+	dir, err := root.OpenFile(rest, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, fault("entering", name, err)
+	}
+	return dir, nil
 }
 
 func fill(root *os.Root, name string, data io.Reader, mode fs.FileMode) error {

@@ -110,6 +110,8 @@ func (s *server) write(w http.ResponseWriter, r *http.Request) {
 	}
 	body := http.MaxBytesReader(w, r.Body, maxFile)
 	if err := s.files.write(query.Get("path"), body, fs.FileMode(mode)); err != nil {
+		// Who is interrupted may not listen any more, and takes it for a fault.
+		_, _ = io.Copy(io.Discard, body)
 		refuse(w, err)
 		return
 	}

@@ -33,6 +33,7 @@ func (ps *processes) start(p *process, cmd sandbox.Command) error {
 	if err != nil {
 		return fmt.Errorf("starting %q: %w", cmd.Name, err)
 	}
+	defer func() { _ = plan.at.Close() }()
 	if err := ps.folder(cmd.Name); err != nil {
 		return fmt.Errorf("starting %q: %w", cmd.Name, err)
 	}
@@ -46,35 +47,43 @@ func (ps *processes) start(p *process, cmd sandbox.Command) error {
 // plan is a command as the kernel needs it.
 type plan struct {
 	program, dir string
-	args, env    []string
+	// at is dir, held open: the name may lead elsewhere by the time it is entered.
+	at        *os.File
+	args, env []string
 }
 
+// plan opens the folder of a command, which the caller closes.
 func (ps *processes) plan(cmd sandbox.Command) (plan, error) {
-	pl := plan{dir: ps.dir(cmd.Dir), env: ps.env(cmd)}
+	dir, at, err := ps.enter(cmd.Dir)
+	if err != nil {
+		return plan{}, err
+	}
+	pl := plan{dir: ps.places.outside(dir), at: at, env: ps.env(cmd)}
 	for _, arg := range cmd.Args {
 		pl.args = append(pl.args, ps.places.outside(arg))
 	}
-	if info, err := os.Stat(pl.dir); err != nil {
-		return plan{}, err
-	} else if !info.IsDir() {
-		return plan{}, &fs.PathError{Op: "chdir", Path: pl.dir, Err: syscall.ENOTDIR}
+	if pl.program, err = pl.lookPath(); err != nil {
+		return plan{}, errors.Join(err, at.Close())
 	}
-	var err error
-	pl.program, err = pl.lookPath()
-	return pl, err
+	return pl, nil
 }
 
-// dir is where a process starts.
-func (ps *processes) dir(wanted string) string {
+// enter opens the folder in which a process starts, and names it.
+func (ps *processes) enter(wanted string) (dir string, at *os.File, err error) {
 	if wanted != "" {
-		return ps.places.outside(wanted)
+		at, err = ps.files.folder(wanted)
+		return wanted, at, err
 	}
-	repo := ps.places.outside(sandbox.RepoDir)
-	if info, err := os.Stat(repo); err == nil && info.IsDir() {
-		return repo
+	if at, err = ps.files.folder(sandbox.RepoDir); err == nil {
+		return sandbox.RepoDir, at, nil
 	}
-	return ps.places.outside(sandbox.WorkDir)
+	at, err = ps.files.folder(sandbox.WorkDir)
+	return sandbox.WorkDir, at, err
 }
+
+// here is the folder of a plan, for the process that is about to enter it. It has
+// the same descriptors as we until its program runs; see proc_pid_fd(5).
+func (pl plan) here() string { return "/proc/self/fd/" + strconv.Itoa(int(pl.at.Fd())) }
 
 // env is the environment of a process. PATH is all that it has of the guest's;
 // of two values for one name the later one counts.
@@ -159,7 +168,7 @@ func (ps *processes) launch(p *process, pl plan, input []byte) error {
 	}
 	p.output, p.started = output, time.Now().UTC()
 	pid, status, err := ps.reaper.start(pl.program, pl.args, &syscall.ProcAttr{
-		Dir:   pl.dir,
+		Dir:   pl.here(),
 		Env:   pl.env,
 		Files: []uintptr{stdin.Fd(), stdout.Fd(), stdout.Fd()},
 		Sys:   &syscall.SysProcAttr{Setsid: true},

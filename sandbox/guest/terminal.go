@@ -145,6 +145,7 @@ func (ps *processes) launchShell(p *process, cmd sandbox.Command, size Window) (
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = plan.at.Close() }()
 	if err := ps.folder(cmd.Name); err != nil {
 		return nil, err
 	}
@@ -165,7 +166,7 @@ func (ps *processes) launchShell(p *process, cmd sandbox.Command, size Window) (
 	go output.copy()
 	p.output, p.started = output, time.Now().UTC()
 	pid, status, err := ps.reaper.start(plan.program, plan.args, &syscall.ProcAttr{
-		Dir: plan.dir, Env: plan.env, Files: []uintptr{keys.Fd(), keys.Fd(), keys.Fd()},
+		Dir: plan.here(), Env: plan.env, Files: []uintptr{keys.Fd(), keys.Fd(), keys.Fd()},
 		Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0},
 	})
 	if err != nil {
