@@ -90,7 +90,7 @@ type standIn struct{ *dockertest.Engine }
 func (e standIn) Settings() docker.Settings { return settings(e.Host) }
 
 // newEngine starts one that takes only closed containers.
-func newEngine(t *testing.T) standIn {
+func newEngine(t testing.TB) standIn {
 	t.Helper()
 	e := standIn{dockertest.New(t)}
 	t.Cleanup(func() {
@@ -106,7 +106,7 @@ func settings(host string) docker.Settings {
 }
 
 // open returns a provider, in a folder of its own unless cfg says where.
-func open(t *testing.T, e engine, cfg docker.Config) *docker.Provider {
+func open(t testing.TB, e engine, cfg docker.Config) *docker.Provider {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()

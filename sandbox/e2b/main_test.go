@@ -63,7 +63,7 @@ type world struct {
 	vault *e2btest.Vault
 }
 
-func newWorld(t *testing.T, o e2btest.Options) *world {
+func newWorld(t testing.TB, o e2btest.Options) *world {
 	t.Helper()
 	w := &world{Server: e2btest.New(t, o), vault: &e2btest.Vault{}}
 	t.Cleanup(func() {
@@ -77,7 +77,7 @@ func newWorld(t *testing.T, o e2btest.Options) *world {
 var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 // open returns a provider as another gateway would have it.
-func (w *world) open(t *testing.T, changes ...func(*e2b.Config)) *e2b.Provider {
+func (w *world) open(t testing.TB, changes ...func(*e2b.Config)) *e2b.Provider {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

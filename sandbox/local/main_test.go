@@ -96,7 +96,7 @@ func web(args []string) int {
 // inBox is where the test binary lies in a box.
 const inBox = "/opt/ship/ship"
 
-func needBubblewrap(t *testing.T) {
+func needBubblewrap(t testing.TB) {
 	t.Helper()
 	if _, err := exec.LookPath("bwrap"); err != nil {
 		t.Skip("bubblewrap is not installed")
@@ -104,7 +104,7 @@ func needBubblewrap(t *testing.T) {
 }
 
 // open returns a provider, in a folder of its own unless cfg says where.
-func open(t *testing.T, cfg local.Config) *local.Provider {
+func open(t testing.TB, cfg local.Config) *local.Provider {
 	t.Helper()
 	if cfg.Dir == "" {
 		cfg.Dir = t.TempDir()
