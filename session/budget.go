@@ -272,13 +272,13 @@ func (n *step) answerBudget(a Admitted) (next Admitted, over bool) {
 	if o == nil || a.Verb != Instruct || a.Said != "" || len(a.More) > 0 {
 		return a, false
 	}
-	if noLeave.MatchString(text) {
+	if !a.Amid && noLeave.MatchString(text) {
 		o.Question = nil
 		n.say(a.Request, "All right, I leave it there. `/ship retry` takes it up again.")
 		return a, true
 	}
 	m := yesGoOn.FindStringSubmatch(text)
-	if m == nil {
+	if m == nil || a.Amid {
 		return n.joinUnbegun(a, *o), false
 	}
 	limit, began := o.Limit, o.Usage.Calls > 0 || n.Turn.Resumed

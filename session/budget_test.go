@@ -56,6 +56,20 @@ func TestAnswersToABudget(t *testing.T) {
 	}
 }
 
+// TestAnswersComeAfterTheQuestion: who said "ok" while the turn was still at work
+// has not said that it may go past what it then ran into.
+func TestAnswersComeAfterTheQuestion(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"ok", "continue", "Go on with $5 more"} {
+		s := newStory()
+		s.tell(t, "alice asks: fix the test\ndone admit\ndone prepare\ndone run out of day\nbob asks: "+word+
+			"\ndone admit\ndone publish\ndone open\ndone check\ndone report\ndone close")
+		if turn := s.state.Turn; turn.N != 2 || turn.PastLimit != "" || turn.Requests[0].Text != word {
+			t.Errorf("%q: %+v", word, turn)
+		}
+	}
+}
+
 // TestNobodyMayExtend: then nothing is asked, and a word says what helps.
 func TestNobodyMayExtend(t *testing.T) {
 	t.Parallel()

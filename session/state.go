@@ -119,6 +119,9 @@ type Admitted struct {
 	PastLimit Limit   `json:"ps,omitempty"`
 	BudgetUSD float64 `json:"pb,omitempty"`
 	Resumed   bool    `json:"rs,omitempty"`
+	// Amid: it was said while a turn was at work, so it answers nothing that this
+	// turn's end asks.
+	Amid bool `json:"am,omitempty"`
 }
 
 // Stage of a turn.

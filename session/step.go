@@ -365,6 +365,7 @@ func (n *step) instruct(a Admitted) {
 	case len(n.Waiting) >= maxWaiting:
 		n.deny(a.Request, "There is too much waiting in this thread already. Ask again when the current turn has ended.")
 	default:
+		a.Amid = n.Busy()
 		n.Waiting = append(n.Waiting, a)
 	}
 }
