@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -49,6 +50,8 @@ var planted = map[string]string{
 	"app":     "xapp-1-A0123456789-3000000003-canaryslackapp0c1d2e3f",
 	"e2b":     "e2b_ca9a7f0123456789abcdef0123456789abcdef01",
 	"redis":   "canary-redis-password-Ty2Gs7",
+	"watch":   "canary-sentinel-password-Rf6Nd3",
+	"traces":  "canary-collector-key-Xu9Ke4",
 }
 
 func newCanary(t *testing.T) *canary {
@@ -97,6 +100,8 @@ func (c *canary) plant() {
 	}
 	c.env = []string{
 		"SHIP_REDIS_URL=unix://canary:" + planted["redis"] + "@" + c.redis.Socket(),
+		"SHIP_REDIS_SENTINEL_PASSWORD=" + planted["watch"],
+		"OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20" + planted["traces"],
 		"SHIP_GITHUB_WEBHOOK_SECRET=" + rigSecret + "," + planted["hook"],
 		"SHIP_LINEAR_CLIENT_SECRET=" + planted["client"],
 		"SHIP_LINEAR_TOKEN_KEY=" + planted["tokens"],
@@ -133,6 +138,7 @@ func (c *canary) observe() {
 	c.host.Inject(heard("said to github"))
 	c.linear.linear.Inject(heard("said to linear"))
 	c.slack.slack.Inject(heard("said to slack"))
+	var refused atomic.Bool
 	traces := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body io.Reader = r.Body
 		if zipped, err := gzip.NewReader(r.Body); err == nil && r.Header.Get("Content-Encoding") == "gzip" {
@@ -140,6 +146,12 @@ func (c *canary) observe() {
 		}
 		text, _ := io.ReadAll(body)
 		c.sink.take("traces", text)
+		if key := r.Header.Get("Authorization"); refused.CompareAndSwap(false, true) { // as whoever does not know it says
+			if key != "Bearer "+planted["traces"] {
+				c.t.Errorf("the collector was shown %q", key)
+			}
+			http.Error(w, "not for "+key, http.StatusForbidden)
+		}
 	}))
 	c.t.Cleanup(traces.Close)
 	c.env = append(c.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.URL, "TMPDIR="+c.tmp())

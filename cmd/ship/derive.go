@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -122,5 +123,5 @@ func (s Settings) secrets() []string {
 	for _, p := range s.Models {
 		out = append(out, p.APIKey.Reveal())
 	}
-	return out
+	return append(out, collectorSecrets(os.Environ())...)
 }

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +33,23 @@ type TelemetrySettings struct {
 func (s TelemetrySettings) tracing(environ []string) bool {
 	return s.Endpoint != "" || variable(environ, "OTEL_EXPORTER_OTLP_ENDPOINT") != "" ||
 		variable(environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// collectorSecrets are the headers by which a collector of traces lets ship in.
+// They are no setting: OpenTelemetry has variables for them, written as
+// NAME=VALUE,NAME=VALUE. A collector that refuses may repeat them.
+func collectorSecrets(environ []string) (out []string) {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"} {
+		for pair := range strings.SplitSeq(variable(environ, name), ",") {
+			_, value, _ := strings.Cut(pair, "=")
+			plain, err := url.PathUnescape(value)
+			if err != nil {
+				plain = value
+			}
+			out = append(out, value, strings.TrimPrefix(strings.TrimSpace(plain), "Bearer "))
+		}
+	}
+	return out
 }
 
 // telemetry is what a process tells of itself: metrics always, traces if
