@@ -26,7 +26,11 @@ import (
 // can be seen. It has no idea of effect ids but those that a real platform
 // keeps: a marker in what was posted, a name of a prompt.
 type world struct {
-	mu     sync.Mutex
+	mu sync.Mutex
+	// limit that the work runs into; empty: none. When people were asked whether
+	// to go on past it, it is paused.
+	limit  session.Limit
+	paused bool
 	facts  []string       // what exists, in the order it came to be
 	sticky map[string]int // updates of a status comment
 	last   string         // what the status comment says
@@ -108,6 +112,7 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 	switch e.Kind {
 	case session.Admit:
 		out.Admission = admission(*e.Request, job.State)
+		out.Admission.Today = p.today(job)
 	case session.Acknowledge:
 		p.world.make(true, "eyes on "+e.Ref) // a platform's reaction is idempotent
 		out.Voice = p.greet(job)
@@ -127,7 +132,7 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 			out.Ref = ""
 		}
 	case session.Check:
-		p.world.make(job.Repeat, "check "+e.Check.SHA+" "+e.Check.Conclusion)
+		p.world.make(job.Repeat, fmt.Sprintf("check %s %s %s", e.Check.SHA, e.Check.Conclusion, e.Check.Title))
 	case session.Prepare:
 		out.Prepared = &session.Prepared{Box: "box", Head: "base"}
 	case session.Run:
@@ -139,7 +144,11 @@ func (p *process) Perform(ctx context.Context, job session.Job) (session.Perform
 		out.PR = p.world.open(job.Repeat)
 	case session.Tend:
 		return p.tend(job)
-	case session.Discard, session.Sweep, session.MarkReady, session.Close:
+	case session.Close:
+		if e.Stay != nil { // how long it was depends on who died when
+			p.world.make(true, "booked for "+e.Stay.Payer)
+		}
+	case session.Discard, session.Sweep, session.MarkReady:
 	}
 	return out, nil
 }
@@ -158,6 +167,7 @@ func (p *process) tend(job session.Job) (session.Performed, error) {
 // minutes of a play.
 func hasty() session.Policy {
 	p := policy()
+	p.Extend = true
 	p.Boxes.IdlePause, p.Boxes.IdleDestroy = 2*time.Minute, 6*time.Minute
 	return p
 }
@@ -180,6 +190,9 @@ func (p *process) runAgent(ctx context.Context, job session.Job) (session.Perfor
 	case <-ctx.Done():
 		return session.Performed{}, context.Cause(ctx)
 	}
+	if o, err := p.runOut(ctx, job); o != nil || err != nil {
+		return session.Performed{Turn: o}, err
+	}
 	for _, r := range job.Latest().Turn.Requests { // what steered it
 		p.world.hear(r.ID)
 	}
@@ -198,6 +211,7 @@ func (w *world) hear(id string) {
 func (w *world) show(v session.View) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.paused = w.paused || w.limit != "" && v.Phase == session.PhaseEnded && v.Turn == 1
 	w.last = fmt.Sprintf("%s turn %d pr %v", v.Phase, v.Turn, v.PR != nil)
 }
 
@@ -278,6 +292,8 @@ type scene struct {
 	talks    bool
 	// message that the state is to be shown in at the end, if it has one.
 	message string
+	// limit that the first turn runs into, and that the second goes on past.
+	limit session.Limit
 }
 
 func (sc scene) ask(t *testing.T, store *memory.Store, id, text string) {
@@ -317,6 +333,7 @@ func (w *world) has(fact string) bool {
 // like an hour later, and how many points the first process passed.
 func (sc scene) play(t *testing.T, killAt int64) (w *world, trace []string) {
 	store, w := memory.New(), newWorld()
+	w.limit = sc.limit
 	first := &process{world: w, store: store, killAt: killAt, died: make(chan struct{})}
 	ended := first.start(t.Context())
 	sc.ask(t, store, "c1", "fix it")
@@ -324,8 +341,9 @@ func (sc scene) play(t *testing.T, killAt int64) (w *world, trace []string) {
 	if sc.talks && (killAt == 0 || !first.dead.Load()) {
 		sc.answer(t, store, w, first)
 	}
+	sc.awaitPause(w, first)
 	if killAt == 0 || !first.dead.Load() {
-		sc.ask(t, store, "c2", "and the docs")
+		sc.ask(t, store, "c2", sc.second())
 	}
 	select {
 	case <-first.died:
@@ -337,7 +355,8 @@ func (sc scene) play(t *testing.T, killAt int64) (w *world, trace []string) {
 		if sc.talks { // redelivered: the same keys
 			sc.answer(t, store, w, second)
 		}
-		sc.ask(t, store, "c2", "and the docs")
+		sc.awaitPause(w, second)
+		sc.ask(t, store, "c2", sc.second())
 		time.Sleep(10 * time.Minute)
 		second.cancel(session.ErrShutdown)
 		<-secondEnded
@@ -352,6 +371,18 @@ func TestCrashAnywhere(t *testing.T) {
 	t.Parallel()
 	t.Run("status comment", func(t *testing.T) { t.Parallel(); scene{platform: "plat"}.sweep(t) })
 	t.Run("conversation", func(t *testing.T) { t.Parallel(); scene{platform: "talk", talks: true}.sweep(t) })
+	t.Run("a turn's money", func(t *testing.T) {
+		t.Parallel()
+		scene{platform: "plat", limit: session.TurnLimit}.sweep(t)
+	})
+	t.Run("the day's money", func(t *testing.T) {
+		t.Parallel()
+		scene{platform: "plat", limit: session.DayLimit}.sweep(t)
+	})
+	t.Run("a person's money, in a conversation", func(t *testing.T) {
+		t.Parallel()
+		scene{platform: "talk", talks: true, limit: session.PersonLimit}.sweep(t)
+	})
 	t.Run("living message", func(t *testing.T) {
 		t.Parallel()
 		scene{platform: "chat", talks: true, message: "1.living message"}.sweep(t)
@@ -365,7 +396,7 @@ func (sc scene) sweep(t *testing.T) {
 		w, trace := sc.play(t, 0)
 		want, points = w.String(), trace
 	})
-	if !strings.HasSuffix(want, "status: ended turn 1 pr true "+sc.message) || len(points) < 20 || !strings.Contains(want, "box paused\nbox destroyed") && !strings.Contains(want, "box destroyed\nbox paused") {
+	if !strings.HasSuffix(want, "status: ended turn "+sc.turns()+" pr true "+sc.message) || !sc.heard(want) || len(points) < 20 || !strings.Contains(want, "box paused\nbox destroyed") && !strings.Contains(want, "box destroyed\nbox paused") {
 		t.Fatalf("the clean run passed %d points and left:\n%s", len(points), want)
 	}
 	for n := range points {
