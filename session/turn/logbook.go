@@ -79,7 +79,7 @@ func (b *logbook) begin(c agent.Call) *entry {
 	e.stream = newStream(b.rules, func(text string) {
 		switch e.lines++; {
 		case e.lines <= maxPrinted:
-			b.put("  " + text)
+			b.put("  " + written(text))
 		case e.lines == maxPrinted+1:
 			b.put("  … [what else it printed was left out]")
 		}
@@ -95,7 +95,7 @@ func (b *logbook) announce(e *entry, c agent.Call) {
 	}
 	b.add(strings.TrimSuffix(c.Tool+": "+c.Title, ": "))
 	if c.Command != "" && c.Command != c.Title {
-		b.add("  $ " + strings.ReplaceAll(c.Command, "\n", "\n    "))
+		b.add("  $ " + c.Command)
 	}
 }
 
@@ -126,23 +126,30 @@ func (e *entry) print(c agent.Call) {
 func (b *logbook) hear(answer string) []string {
 	b.out = nil
 	if answer != "" {
-		b.add("said: " + strings.ReplaceAll(answer, "\n", "\n      "))
+		b.add("said: " + answer)
 	}
 	return b.out
 }
 
-// add adds a text that may hold secrets.
+// add adds a text that may hold secrets. All of it is seen, unlike what a program
+// printed: no line of it passes for one of ours, and none is written over.
 func (b *logbook) add(text string) {
+	text = strings.NewReplacer("\r\n", "\n      ", "\n", "\n      ", "\r", "␍").Replace(text)
 	s := newStream(b.rules, b.put)
 	_, _ = s.Write([]byte(text)) // never fails
 	_ = s.Close()
 }
 
-// put adds a line that holds no secret. Of what a program wrote over itself, such
-// as a bar that grows, the last is left, and no line is longer than is bearable.
+// written is what is left of a line of which a program wrote parts over others, such
+// as a bar that grows: the last.
+func written(line string) string {
+	line = strings.TrimRight(line, "\r\n")
+	return line[strings.LastIndexByte(line, '\r')+1:]
+}
+
+// put adds a line that holds no secret. None is longer than is bearable.
 func (b *logbook) put(line string) {
 	line = strings.TrimRight(line, "\r\n")
-	line = line[strings.LastIndexByte(line, '\r')+1:]
 	if len(line) > maxLogLine {
 		line = strings.ToValidUTF8(line[:maxLogLine-len(cutMark)], "") + cutMark
 	}
