@@ -31,7 +31,7 @@ func (n *step) enter(p Prepared) {
 		life = life.Attach(n.now)
 	}
 	ran := !n.Metered.IsZero()
-	n.meter(false, true)
+	n.meterRest()
 	if !ran && !life.Born.IsZero() && life.Born.Before(n.now) {
 		n.Metered = life.Born // it was made or woken for this
 	}
@@ -78,7 +78,7 @@ func (n *step) leaveBox() {
 		n.tell(lifecycle.ResumeAsked)
 	}
 	if n.Life.State == lifecycle.Busy {
-		n.meter(true, true)
+		n.meterTurn()
 	}
 	n.tell(lifecycle.TurnEnded)
 	if n.Life.State != lifecycle.Busy {
@@ -103,7 +103,12 @@ func (n *step) atRest(b lifecycle.Box) *lifecycle.Box {
 
 // giveUpBox: it was destroyed, or cannot be reached from here.
 func (n *step) giveUpBox() {
-	n.meter(n.Turn != nil && n.Life != nil && n.Life.State == lifecycle.Busy, false)
+	if n.Turn != nil && n.Life != nil && n.Life.State == lifecycle.Busy {
+		n.meterTurn()
+	} else {
+		n.meterRest()
+	}
+	n.stopMeter()
 	if n.Box != "" {
 		n.Left = append(n.Left, n.Box)
 	}
@@ -138,7 +143,8 @@ func (n *step) tended(p *Tended) {
 		n.Life, n.Unpausable = n.atRest(p.Life), n.Unpausable || p.Unpausable
 		switch p.Life.State {
 		case lifecycle.Paused:
-			n.meter(false, false)
+			n.meterRest()
+			n.stopMeter()
 		case lifecycle.Destroyed:
 			n.giveUpBox()
 		}

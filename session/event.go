@@ -213,6 +213,11 @@ type Usage struct {
 	USD    float64 `json:"$,omitempty"`
 }
 
+// Add returns the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.Calls + v.Calls, u.Input + v.Input, u.Output + v.Output, u.USD + v.USD}
+}
+
 // Progress is level-triggered: each report replaces the one before. Losing
 // one costs nothing.
 type Progress struct {

@@ -85,3 +85,34 @@ func (h logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{next: h.next.WithGroup(name)} // names in a group are others
 }
+
+// effectAttrs are what a line about an effect carries.
+func effectAttrs(e Effect) []any {
+	attrs := []any{slog.String("effect", e.ID), slog.String("kind", string(e.Kind))}
+	if e.Turn > 0 {
+		attrs = append(attrs, slog.Int("turn", e.Turn))
+	}
+	if e.Trail.Delivery != "" {
+		attrs = append(attrs, slog.String("delivery", e.Trail.Delivery))
+	}
+	return attrs
+}
+
+// logAttrs are what a line about a dead letter carries.
+func (d DeadLetter) logAttrs() []any {
+	switch {
+	case d.Effect != nil:
+		return effectAttrs(*d.Effect)
+	case d.Event != nil:
+		return []any{slog.String("kind", string(d.Event.Kind)), slog.String("delivery", d.Event.Delivery)}
+	}
+	return nil
+}
+
+// level of an effect that went well: what repeats is for those who ask.
+func (e Effect) level() slog.Level {
+	if e.Kind == Report || e.Kind == Tend {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}

@@ -31,23 +31,29 @@ func (s State) working() bool {
 	return !s.Metered.IsZero() && s.Busy() && s.Turn.Stage != Preparing
 }
 
-// meter counts the time that the box ran since it was counted last: for the turn,
-// or for nobody's, which still costs. From now on it runs, or does not.
-func (n *step) meter(forTurn, runs bool) {
-	if !n.Metered.IsZero() {
-		seconds := int(max(0, n.now.Sub(n.Metered)) / time.Second)
-		n.BoxSeconds += seconds
-		if forTurn {
-			n.Turn.Box += seconds
-		} else { // a turn's usage has it already
-			n.Spent.USD += float64(seconds) / 3600 * n.policy.BoxUSDPerHour
-		}
-	}
-	n.Metered = time.Time{}
-	if runs {
-		n.Metered = n.now
-	}
+// meterTurn counts the time that the box ran since it was counted last as the
+// turn's. What that costs is in the turn's usage already.
+func (n *step) meterTurn() { n.Turn.Box += n.elapsed() }
+
+// meterRest counts the time that the box ran since it was counted last as no
+// turn's, which still costs.
+func (n *step) meterRest() {
+	n.Spent.USD += float64(n.elapsed()) / 3600 * n.policy.BoxUSDPerHour
 }
+
+// elapsed is for how many seconds the box ran since it was counted last. From
+// now on it is counted anew.
+func (n *step) elapsed() (seconds int) {
+	if !n.Metered.IsZero() {
+		seconds = int(max(0, n.now.Sub(n.Metered)) / time.Second)
+	}
+	n.BoxSeconds += seconds
+	n.Metered = n.now
+	return seconds
+}
+
+// stopMeter: no box runs any more. What it ran until now is counted before.
+func (n *step) stopMeter() { n.Metered = time.Time{} }
 
 // stay is what is left to be booked of a turn that ends.
 func (n *step) stay() *Stay {

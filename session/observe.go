@@ -3,7 +3,6 @@ package session
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 )
 
@@ -262,29 +261,6 @@ func (c *coordinator) observed(ctx context.Context, work Job) (context.Context, 
 	}
 }
 
-// effectAttrs are what a line about an effect carries.
-func effectAttrs(e Effect) []any {
-	attrs := []any{slog.String("effect", e.ID), slog.String("kind", string(e.Kind))}
-	if e.Turn > 0 {
-		attrs = append(attrs, slog.Int("turn", e.Turn))
-	}
-	if e.Trail.Delivery != "" {
-		attrs = append(attrs, slog.String("delivery", e.Trail.Delivery))
-	}
-	return attrs
-}
-
-// logAttrs are what a line about a dead letter carries.
-func (d DeadLetter) logAttrs() []any {
-	switch {
-	case d.Effect != nil:
-		return effectAttrs(*d.Effect)
-	case d.Event != nil:
-		return []any{slog.String("kind", string(d.Event.Kind)), slog.String("delivery", d.Event.Delivery)}
-	}
-	return nil
-}
-
 // recordRead keeps an event that was read from the inbox for the next commit.
 func (c *coordinator) recordRead(e Event, accepted time.Time) {
 	h := EventRead{Kind: e.Kind, At: accepted, Read: e.At}
@@ -292,12 +268,4 @@ func (c *coordinator) recordRead(e Event, accepted time.Time) {
 		h.Trail = e.Request.Trail
 	}
 	c.change.Read = append(c.change.Read, h)
-}
-
-// level of an effect that went well: what repeats is for those who ask.
-func (e Effect) level() slog.Level {
-	if e.Kind == Report || e.Kind == Tend {
-		return slog.LevelDebug
-	}
-	return slog.LevelInfo
 }

@@ -396,8 +396,3 @@ func (n *step) exhibit(p *Preview) {
 		n.Preview = p
 	}
 }
-
-// Add returns the sum of two usages.
-func (u Usage) Add(v Usage) Usage {
-	return Usage{u.Calls + v.Calls, u.Input + v.Input, u.Output + v.Output, u.USD + v.USD}
-}
