@@ -55,6 +55,13 @@ func (r *repository) checkout(ctx context.Context) (head string, fresh bool, err
 // what an attempt to make it ready has left. Those of earlier releases lack it.
 const making = "ship.making"
 
+// Exit codes of git config, by its manual: what was asked for is not set, and
+// what was to be unset is not set.
+const (
+	configUnset          = 1
+	configNothingToUnset = 5
+)
+
 // init makes an empty repository whose remote is the broker, unless a whole
 // one is there.
 func (r *repository) init(ctx context.Context) (fresh bool, err error) {
@@ -67,10 +74,7 @@ func (r *repository) init(ctx context.Context) (fresh bool, err error) {
 	}
 	if out.ExitCode == 0 {
 		if _, err := r.git(ctx, "", "config", "--get", making); err != nil {
-			if isGitError(err) { // it is not set
-				err = nil
-			}
-			return false, err
+			return false, unlessExit(err, configUnset)
 		}
 	}
 	if _, err := r.git(ctx, "", "init", "-q", sandbox.RepoDir); err != nil {
@@ -92,10 +96,8 @@ func (r *repository) init(ctx context.Context) (fresh bool, err error) {
 
 // whole notes that all is there that a turn begins with. May be called again.
 func (r *repository) whole(ctx context.Context) error {
-	if _, err := r.git(ctx, "", "config", "--unset-all", making); err != nil && !isGitError(err) { // it is not set
-		return err
-	}
-	return nil
+	_, err := r.git(ctx, "", "config", "--unset-all", making)
+	return unlessExit(err, configNothingToUnset)
 }
 
 // fetch brings the base and, when it exists there, the session's branch.
@@ -171,6 +173,15 @@ func (r *repository) enter(ctx context.Context, fresh, onRemote bool) error {
 func isGitError(err error) bool {
 	var g *gitError
 	return errors.As(err, &g)
+}
+
+// unlessExit is err, or nil if it is git's answer with this exit code.
+func unlessExit(err error, code int) error {
+	var g *gitError
+	if errors.As(err, &g) && g.Code == code {
+		return nil
+	}
+	return err
 }
 
 // push brings HEAD to the session's branch. It is repeatable: what is there
