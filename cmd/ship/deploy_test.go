@@ -74,6 +74,8 @@ func TestBoxImage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"opencode-ai@" + opencodeVersion, programInBox, " git ", " util-linux ", " ca-certificates ",
+		"/releases/download/v" + codeServerVersion + "/code-server_" + codeServerVersion + "_$(dpkg --print-architecture).deb",
+		"code-server --version | grep -F " + codeServerVersion,
 		`"/opt/ship/ship-$(sha256sum /tmp/ship | cut -c1-16)"`,
 	} {
 		if !strings.Contains(runs, want) {
@@ -267,6 +269,9 @@ func TestUnit(t *testing.T) {
 	knownCommand(t, unit, strings.Fields(args)...)
 	if !slices.Equal(set["KillMode"], []string{"process"}) {
 		t.Error("it ends boxes together with ship")
+	}
+	if !slices.Equal(set["StateDirectoryMode"], []string{"0700"}) {
+		t.Error("every user of the machine may look into data_dir")
 	}
 	verifyUnit(t)
 }

@@ -93,7 +93,10 @@ func listenHere(ctx context.Context, address string) (net.Listener, error) {
 // installer puts it.
 const where = `PATH="$PATH:$HOME/.local/bin"; command -v code-server`
 
-var errNoEditor = errors.New("the box has no code-server: put it into the image or the template that boxes are made from, or for local boxes on this machine below /usr (npm install -g code-server); boxes that are made after that have it. `ship sessions attach` without --editor opens a terminal")
+// codeServerVersion is the one that was tried, and that the image of a box has.
+const codeServerVersion = "4.96.4"
+
+var errNoEditor = errors.New("the box has no code-server: put it into the image or the template that boxes are made from (deploy/e2b has it), or for local boxes on this machine below /usr (the .deb of its release " + codeServerVersion + "); boxes that are made after that have it. `ship sessions attach` without --editor opens a terminal")
 
 // find returns the path of the program in the box.
 func (e *editor) find(ctx context.Context) (string, error) {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,14 +18,19 @@ import (
 )
 
 // standInEditor takes what code-server is told on its command line, and answers
-// with what it was asked.
+// with what it was asked. A WebSocket it opens as any server does that is given
+// handshakeKey, and repeats what comes.
 const standInEditor = `#!/usr/bin/perl
 use IO::Socket::INET;
 my ($at) = map { $ARGV[$_ + 1] } grep { $ARGV[$_] eq "--bind-addr" } 0 .. $#ARGV;
 my $s = IO::Socket::INET->new(LocalAddr => $at, Listen => 5, ReuseAddr => 1) or die;
 while (my $c = $s->accept) {
-	my $l = <$c>; my $h = "";
-	while (<$c>) { last if /^\r?\n$/; $h .= $_ if /cookie/i }
+	my $l = <$c>; my ($h, $o, $up) = ("", "");
+	while (<$c>) { last if /^\r?\n$/; $h .= $_ if /cookie/i; $o = $_ if /^origin:/i; $up = 1 if /^upgrade: *websocket/i }
+	if ($up) {
+		print $c "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nX-Asked: $l" . "X-From: " . ($o || "nobody\r\n") . "\r\n";
+		$c->flush; while (sysread $c, my $d, 4096) { syswrite $c, $d } close $c; next
+	}
 	print $c "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nasked: $l$h in $ARGV[-1]"; close $c
 }
 `
@@ -140,9 +146,73 @@ func visits(t *testing.T, link string) {
 	if status, body := visit(t, browser, path+"a?b"); status != http.StatusOK || !strings.Contains(body, "asked: GET /a?b") || strings.Contains(strings.ToLower(body), "cookie") {
 		t.Errorf("the editor's second page: %d, %s", status, body)
 	}
+	opensSocket(t, browser, path)
 	if status, body := visit(t, &http.Client{}, link); status != http.StatusForbidden || !strings.Contains(body, "used before") {
 		t.Errorf("the link for the second time: %d, %s", status, body)
 	}
+}
+
+// handshakeKey and handshakeAccept belong together, as RFC 6455, section 1.3, says.
+const (
+	handshakeKey    = "dGhlIHNhbXBsZSBub25jZQ=="
+	handshakeAccept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+)
+
+// opensSocket wants a WebSocket to go through the door both ways, for the operator's
+// browser alone.
+func opensSocket(t *testing.T, browser *http.Client, path string) {
+	t.Helper()
+	at, err := url.Parse(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := upgrade(t, &http.Client{}, path)
+	_ = stranger.Body.Close()
+	if stranger.StatusCode != http.StatusForbidden {
+		t.Errorf("a WebSocket without the cookie: %s", stranger.Status)
+	}
+	got := upgrade(t, browser, path+"?reconnectionToken=x")
+	defer got.Body.Close()
+	h, asked := got.Header, strings.Join(got.Header.Values("X-Asked"), "")
+	if got.StatusCode != http.StatusSwitchingProtocols || h.Get("Sec-WebSocket-Accept") != handshakeAccept || !strings.HasPrefix(asked, "GET /?reconnectionToken=x ") {
+		t.Fatalf("a WebSocket: %s, %v", got.Status, h)
+	}
+	// code-server lets only its own pages open one, and takes itself for localhost.
+	if from := h.Get("X-From"); !strings.Contains(strings.ToLower(from), "origin: http://localhost:") || strings.Contains(from, at.Host) {
+		t.Errorf("its origin is told as %q", from)
+	}
+	through, ok := got.Body.(io.ReadWriter)
+	if !ok {
+		t.Fatalf("a %T cannot be written to", got.Body)
+	}
+	for _, frame := range []string{"\x81\x85\x01\x02\x03\x04ignmn", "\x82\x83\x00\x00\x00\x00\x00\xff\x00"} {
+		back := make([]byte, len(frame))
+		if _, err := io.WriteString(through, frame); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(through, back); err != nil || string(back) != frame {
+			t.Fatalf("what came back: %q, %v", back, err)
+		}
+	}
+}
+
+func upgrade(t *testing.T, client *http.Client, address string) *http.Response {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+		"Sec-WebSocket-Key": handshakeKey, "Origin": "http://" + request.URL.Host,
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
 }
 
 func visit(t *testing.T, client *http.Client, url string) (int, string) {

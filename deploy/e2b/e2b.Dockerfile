@@ -27,6 +27,14 @@ RUN npm install -g --no-audit --no-fund opencode-ai@1.18.33 \
  && rm -rf /root/.npm /root/.cache /tmp/* \
  && /opt/ship/opencode --version
 
+# The editor of `ship sessions attach --editor`, from its release, which has a
+# Node.js of its own: what npm has of it would be compiled here.
+RUN curl -fsSL --retry 3 -o /tmp/editor.deb "https://github.com/coder/code-server/releases/download/v4.96.4/code-server_4.96.4_$(dpkg --print-architecture).deb" \
+ && apt-get install -y --no-install-recommends /tmp/editor.deb \
+ && rm -rf /tmp/editor.deb /root/.config /var/lib/apt/lists/* \
+ && code-server --version | grep -F 4.96.4 \
+ && rm -rf /root/.config /root/.local
+
 # The guest under the name that holds its hash, so that ship need not bring it to
 # every new box at E2B. The container engine is shown ship's own.
 COPY ship /tmp/ship
