@@ -40,20 +40,20 @@ type purse struct {
 	account string
 	limit   float64
 	strict  bool
-	// empty is what is said when the limit is reached.
-	empty func() *refusal
+	// refusal is what a call hears when the limit is reached.
+	refusal func() *refusal
 }
 
 // purse is the turn's own.
 func (g Grant) purse() purse {
-	return purse{account: g.account(), limit: g.BudgetUSD, strict: true, empty: func() *refusal { return budgetSpent(g) }}
+	return purse{account: g.account(), limit: g.BudgetUSD, strict: true, refusal: func() *refusal { return budgetSpent(g) }}
 }
 
 // purses of the turn's calls on a day: that of all, and the person's.
 func (g Grant) purses(day string) []purse {
-	all := []purse{{account: SpentAccount(day, ""), limit: g.DayUSD, empty: func() *refusal { return daySpent("all together", g.DayUSD) }}}
+	all := []purse{{account: SpentAccount(day, ""), limit: g.DayUSD, refusal: func() *refusal { return daySpent("all together", g.DayUSD) }}}
 	if g.Person != "" {
-		all = append(all, purse{account: SpentAccount(day, g.Person), limit: g.PersonDayUSD, empty: func() *refusal { return daySpent("one person", g.PersonDayUSD) }})
+		all = append(all, purse{account: SpentAccount(day, g.Person), limit: g.PersonDayUSD, refusal: func() *refusal { return daySpent("one person", g.PersonDayUSD) }})
 	}
 	return all
 }

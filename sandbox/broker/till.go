@@ -166,7 +166,7 @@ func (t *till) affords(v *visit, b bill) (freed <-chan struct{}, err error) {
 		case p.strict && spent.Calls >= v.grant.Calls:
 			return nil, callsSpent(v.grant)
 		case spent.USD >= p.limit:
-			return nil, p.empty()
+			return nil, p.refusal()
 		case held > 0 && spent.USD+held >= p.limit && freed == nil:
 			freed = later // another purse may be empty for good
 		}

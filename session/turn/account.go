@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"ship/sandbox/broker"
@@ -41,7 +42,10 @@ func (w *Worker) bookWork(ctx context.Context, job session.Job) error {
 	if s.Turn == nil || !s.Busy() {
 		return nil
 	}
-	return w.book(ctx, turnStay(s.ID, s.Turn.N, s.Turn.Payer(), s.BoxTime(job.Now())))
+	turn := strconv.Itoa(s.Turn.N)
+	return w.book(ctx, broker.Stay{
+		Session: string(s.ID), Span: turn, Turn: turn, Person: s.Turn.Payer(), Total: s.BoxTime(job.Now()),
+	})
 }
 
 // bookTurn books what is left of a turn's box time when it has ended.
@@ -50,14 +54,10 @@ func (w *Worker) bookTurn(ctx context.Context, job session.Job) error {
 	if stay == nil { // no box, or an earlier release decided it
 		return nil
 	}
-	s := turnStay(job.State.ID, 0, stay.Payer, time.Duration(stay.Seconds)*time.Second)
-	s.Turn, s.Span = job.Effect.Text, job.Effect.Text
-	return w.book(ctx, s)
-}
-
-func turnStay(id session.ID, n int, payer string, total time.Duration) broker.Stay {
-	turn := fmt.Sprint(n)
-	return broker.Stay{Session: string(id), Span: turn, Turn: turn, Person: payer, Total: total}
+	turn := job.Effect.Text
+	return w.book(ctx, broker.Stay{
+		Session: string(job.State.ID), Span: turn, Turn: turn, Person: stay.Payer, Total: time.Duration(stay.Seconds) * time.Second,
+	})
 }
 
 // bookRest books the time since the last turn of a box that nobody is at work

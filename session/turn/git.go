@@ -94,8 +94,8 @@ func (r *repository) init(ctx context.Context) (fresh bool, err error) {
 	return true, nil
 }
 
-// whole notes that all is there that a turn begins with. May be called again.
-func (r *repository) whole(ctx context.Context) error {
+// markWhole notes that all is there that a turn begins with. May be called again.
+func (r *repository) markWhole(ctx context.Context) error {
 	_, err := r.git(ctx, "", "config", "--unset-all", making)
 	return unlessExit(err, configNothingToUnset)
 }

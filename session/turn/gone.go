@@ -8,10 +8,10 @@ import (
 	"ship/sandbox"
 )
 
-// verdict asks the provider when a handle says that a box is gone: handles can
+// confirmGone asks the provider when a handle says that a box is gone: handles can
 // outlive what they lead to, and with the box its work would be given up. A box
 // that the provider still has is tried again by a new handle.
-func (w *Worker) verdict(ctx context.Context, id string, err error) error {
+func (w *Worker) confirmGone(ctx context.Context, id string, err error) error {
 	if !errors.Is(err, sandbox.ErrGone) || ctx.Err() != nil {
 		return err
 	}
@@ -19,5 +19,9 @@ func (w *Worker) verdict(ctx context.Context, id string, err error) error {
 	if errors.Is(asked, sandbox.ErrGone) {
 		return err
 	}
-	return fmt.Errorf("%w: a handle says that the box is gone, and the provider does not: %v", sandbox.ErrTransient, err)
+	// The handle's error is not wrapped: whoever sees ErrGone gives the box up.
+	if asked != nil {
+		return fmt.Errorf("%w: whether the box is gone could not be asked (%v), a handle says: %v", sandbox.ErrTransient, asked, err)
+	}
+	return fmt.Errorf("%w: the provider still has the box of which a handle says: %v", sandbox.ErrTransient, err)
 }

@@ -33,20 +33,20 @@ func TestAStaleHandleIsNoLostBox(t *testing.T) {
 	inTime(t, func(t *testing.T, h *host) {
 		h.turn(false)
 		said := fmt.Errorf("box1: %w", sandbox.ErrGone)
-		err := h.verdict(t.Context(), "box1", said)
+		err := h.confirmGone(t.Context(), "box1", said)
 		if errors.Is(err, sandbox.ErrGone) || !errors.Is(err, sandbox.ErrTransient) {
 			t.Errorf("the box lives, and yet: %v", err)
 		}
-		if other := errors.New("broken"); h.verdict(t.Context(), "box1", other) != other {
+		if other := errors.New("broken"); h.confirmGone(t.Context(), "box1", other) != other {
 			t.Error("another error is not passed on")
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(session.ErrStopRequested)
-		if err := h.verdict(ctx, "box1", said); !errors.Is(err, sandbox.ErrGone) {
+		if err := h.confirmGone(ctx, "box1", said); !errors.Is(err, sandbox.ErrGone) {
 			t.Errorf("nobody was asked, and yet: %v", err)
 		}
 		delete(h.boxes, "box1")
-		if err := h.verdict(t.Context(), "box1", said); !errors.Is(err, sandbox.ErrGone) {
+		if err := h.confirmGone(t.Context(), "box1", said); !errors.Is(err, sandbox.ErrGone) {
 			t.Errorf("the box is gone, and yet: %v", err)
 		}
 	})
@@ -81,7 +81,7 @@ func TestAnInterruptedBeginningIsBegunAgain(t *testing.T) {
 		t.Errorf("what was there, and is now (-was +is):\n%s", diff)
 	}
 	for range 2 {
-		if err := next.whole(t.Context()); err != nil {
+		if err := next.markWhole(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -186,7 +186,7 @@ func (w *Worker) keepAlive(ctx context.Context, job session.Job, life lifecycle.
 // possible. What else is due is not for whoever is at work in it.
 func (b *beat) once(ctx context.Context) error {
 	if err := b.worker.bookWork(ctx, b.job); err != nil {
-		b.worker.Log.Warn("book the box's time", "box", b.life.ID, "err", err) // the next beat, or the turn's end, makes up for it
+		b.worker.Log.WarnContext(ctx, "book the box's time", "box", b.life.ID, "err", err) // the next beat, or the turn's end, makes up for it
 	}
 	info, r, err := b.read(ctx)
 	if err != nil {

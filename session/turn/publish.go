@@ -33,13 +33,13 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 	defer w.keepAlive(ctx, job, life)()
 	defer w.mark(ctx, box, life)
 	if err := w.Restore(ctx, box); err != nil {
-		return session.Published{}, boxProblem("put the repository's own files back", w.verdict(ctx, s.Box, err))
+		return session.Published{}, boxProblem("put the repository's own files back", w.confirmGone(ctx, s.Box, err))
 	}
 	p, err := w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))
 	saved := newSaver(w, job, box)
 	if err != nil {
 		saved.try(ctx)
-		return session.Published{}, pushProblem(s, w.verdict(ctx, s.Box, err))
+		return session.Published{}, pushProblem(s, w.confirmGone(ctx, s.Box, err))
 	}
 	saved.drop(ctx)
 	return p, nil

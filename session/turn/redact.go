@@ -140,7 +140,7 @@ func (r *rules) cut(text string) string {
 		return text
 	}
 	for _, secret := range r.parts {
-		if n := begun(before, secret); n > 0 {
+		if n := suffixBegins(before, secret); n > 0 {
 			before = before[:len(before)-n] + redacted
 			break
 		}
@@ -148,9 +148,9 @@ func (r *rules) cut(text string) string {
 	return before + cutMark + r.cut(rest)
 }
 
-// begun is how much of a secret's beginning, at least a few bytes, a text ends
-// with.
-func begun(text, secret string) int {
+// suffixBegins is how much of a secret's beginning, at least a few bytes, a text
+// ends with.
+func suffixBegins(text, secret string) int {
 	for n := min(len(secret), len(text)); n >= minKnown; n-- {
 		if strings.HasSuffix(text, secret[:n]) {
 			return n

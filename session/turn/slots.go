@@ -181,14 +181,14 @@ func (s *slots) expire() {
 
 func (s *slots) tell() {
 	for i, w := range s.waiting {
-		w.hear(about(i + 1))
+		w.hear(roundPlace(i + 1))
 	}
 }
 
-// about is a place as it is told: up to ten as it is, and from there rounded up
+// roundPlace is a place as it is told: up to ten as it is, and from there rounded up
 // to its first figure. Whenever somebody leaves the queue all others move up, and
 // each word of that is a commit and a message, of which platforms take few.
-func about(place int) int {
+func roundPlace(place int) int {
 	step := 1
 	for place > 10*step {
 		step *= 10

@@ -157,7 +157,7 @@ func TestSlotsServeWhoWaitsWhenAPlaceLapses(t *testing.T) {
 func TestPlacesAreToldRoughly(t *testing.T) {
 	t.Parallel()
 	for place, want := range map[int]int{1: 1, 9: 9, 10: 10, 11: 20, 20: 20, 21: 30, 100: 100, 101: 200, 999: 1000, 1001: 2000} {
-		if got := about(place); got != want {
+		if got := roundPlace(place); got != want {
 			t.Errorf("place %d is told as %d, want %d", place, got, want)
 		}
 	}

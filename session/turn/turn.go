@@ -179,7 +179,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 		}
 	}
 	if fresh {
-		if err := repo.whole(ctx); err != nil {
+		if err := repo.markWhole(ctx); err != nil {
 			return session.Prepared{}, fmt.Errorf("note that the repository is whole: %w", err)
 		}
 	}
@@ -232,7 +232,7 @@ func (w *Worker) attach(ctx context.Context, job session.Job, id string) (sandbo
 		return nil, fmt.Errorf("attach: %w", err)
 	}
 	if err := w.hand(ctx, job, box); err != nil {
-		return nil, w.verdict(ctx, id, err)
+		return nil, w.confirmGone(ctx, id, err)
 	}
 	return box, nil
 }
@@ -254,7 +254,7 @@ func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, e
 	if cause := context.Cause(ctx); errors.Is(cause, session.ErrLeaseLost) || errors.Is(cause, session.ErrShutdown) {
 		w.slots.release(job.State.ID)
 	}
-	return session.Performed{}, boxProblem("run the agent", w.verdict(ctx, job.State.Box, err))
+	return session.Performed{}, boxProblem("run the agent", w.confirmGone(ctx, job.State.Box, err))
 }
 
 func (w *Worker) supervise(ctx context.Context, job session.Job) (session.Performed, error) {
