@@ -198,7 +198,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
 		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook, Observer: p.told.observer(),
 	}}
-	p.told.employed(a.dispatcher, worker)
+	p.told.watchWorker(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
 	})

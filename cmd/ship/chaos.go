@@ -57,7 +57,7 @@ func (d *disturbance) before(all boxes, log *slog.Logger) boxes {
 		return all
 	}
 	log.Warn("boxes are made to fail", "seed", d.seed)
-	return disturbed{chaos.New(chaos.Config{Boxes: all, Seed: d.seed, Struck: d.count, Logger: log.With("part", "chaos")}), all}
+	return disturbed{chaos.New(chaos.Config{Boxes: all, Seed: d.seed, OnFault: d.count, Logger: log.With("part", "chaos")}), all}
 }
 
 // disturbed are boxes that fail.

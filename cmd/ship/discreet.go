@@ -27,7 +27,7 @@ func (d discreet) clean(err error) error {
 	if err == nil {
 		return nil
 	}
-	quiet := hushed{error: err, text: d.redact(err.Error())}
+	quiet := redactedError{error: err, text: d.redact(err.Error())}
 	var p *session.Problem
 	if errors.As(err, &p) {
 		clean := *p
@@ -37,14 +37,14 @@ func (d discreet) clean(err error) error {
 	return quiet
 }
 
-// hushed is an error in other words.
-type hushed struct {
+// redactedError is an error whose text says no secret.
+type redactedError struct {
 	error
 	text string
 }
 
-func (h hushed) Error() string { return h.text }
-func (h hushed) Unwrap() error { return h.error }
+func (h redactedError) Error() string { return h.text }
+func (h redactedError) Unwrap() error { return h.error }
 
 // discreetly has a log leave out the secrets of the settings, what looks like one,
 // and what would command a terminal, from whatever is said in it.

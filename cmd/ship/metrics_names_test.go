@@ -30,8 +30,8 @@ func allMetrics(t *testing.T) map[string]described {
 	t.Helper()
 	told := newTelemetry()
 	newMetrics(told.registry)
-	told.employed(&session.Dispatcher{}, turn.New(turn.Config{}))
-	newQuiet(nil, told.registry, nil)
+	told.watchWorker(&session.Dispatcher{}, turn.New(turn.Config{}))
+	newSpanExporter(nil, told.registry, nil)
 	if _, err := newDisturbance("1", SandboxSettings{Chaos: true}, told.registry); err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func openTelemetry(ctx context.Context, s TelemetrySettings, r role, log *slog.L
 		return nil, errors.Join(err, exporter.Shutdown(ctx))
 	}
 	t.provider = sdktrace.NewTracerProvider(sdktrace.WithResource(about),
-		sdktrace.WithBatcher(newQuiet(exporter, t.registry, log), sdktrace.WithBatchTimeout(2*time.Second)))
+		sdktrace.WithBatcher(newSpanExporter(exporter, t.registry, log), sdktrace.WithBatchTimeout(2*time.Second)))
 	t.tracer = t.provider.Tracer("ship")
 	return t, nil
 }
@@ -148,8 +148,8 @@ func (t *telemetry) observer() session.Observer {
 	return observers{t.sessions, tracer{t.tracer}}
 }
 
-// employed tells of what works in this process.
-func (t *telemetry) employed(d *session.Dispatcher, w *turn.Worker) {
+// watchWorker measures what works in this process.
+func (t *telemetry) watchWorker(d *session.Dispatcher, w *turn.Worker) {
 	watchPlaces(t.registry, w)
 	t.registry.MustRegister(newHeldSessions(d))
 }

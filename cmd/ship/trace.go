@@ -21,8 +21,8 @@ func traceparent(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// under returns a context below the span that is kept with a request.
-func under(ctx context.Context, t session.Trail) (context.Context, bool) {
+// withSpan returns a context below the span that is kept with a request.
+func withSpan(ctx context.Context, t session.Trail) (context.Context, bool) {
 	if t.Trace == "" {
 		return ctx, false
 	}
@@ -45,7 +45,7 @@ func (s tracedStore) Append(ctx context.Context, d session.Delivery) (session.Re
 	}
 	r := *d.Event.Request
 	if !trace.SpanContextFromContext(ctx).IsValid() {
-		ctx, _ = under(ctx, r.Trail) // forwarded by another session
+		ctx, _ = withSpan(ctx, r.Trail) // forwarded by another session
 	}
 	ctx, span := s.tracer.Start(ctx, "append", trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(
 		attribute.String("ship.session", string(d.Session)), attribute.String("ship.delivery", d.Event.Delivery)))
@@ -69,7 +69,7 @@ func (tracer) LeaseChanged(session.LeaseChange) {}
 
 // Performing implements session.Observer.
 func (t tracer) Performing(ctx context.Context, job session.Job) (context.Context, func(error)) {
-	below, ok := under(ctx, job.Effect.Trail)
+	below, ok := withSpan(ctx, job.Effect.Trail)
 	if !ok {
 		return ctx, func(error) {}
 	}
@@ -102,30 +102,30 @@ func finish(span trace.Span, err error) {
 func (t tracer) Committed(ctx context.Context, c session.Change) {
 	of := []attribute.KeyValue{attribute.String("ship.session", string(c.Session)), attribute.Int64("ship.generation", c.Epoch)}
 	for _, h := range c.Read {
-		t.tell(ctx, "inbox", past{h.Trail, h.At, h.Read}, append(of, attribute.String("ship.kind", string(h.Kind)))...)
+		t.tell(ctx, "inbox", interval{h.Trail, h.At, h.Read}, append(of, attribute.String("ship.kind", string(h.Kind)))...)
 	}
 	for _, a := range c.Answered {
-		t.tell(ctx, "first answer", past{a.Trail, a.Trail.Asked, a.Trail.Asked.Add(a.After)}, append(of, attribute.String("ship.effect_kind", string(a.Kind)))...)
+		t.tell(ctx, "first answer", interval{a.Trail, a.Trail.Asked, a.Trail.Asked.Add(a.After)}, append(of, attribute.String("ship.effect_kind", string(a.Kind)))...)
 	}
 	if c.Taken != nil {
-		t.tell(ctx, "takeover", past{c.Taken.Trail, c.Taken.At, c.Taken.At}, of...)
+		t.tell(ctx, "takeover", interval{c.Taken.Trail, c.Taken.At, c.Taken.At}, of...)
 	}
 	for _, e := range c.Ended {
-		t.tell(ctx, "turn", past{e.Trail, e.Started, e.At}, append(of,
+		t.tell(ctx, "turn", interval{e.Trail, e.Started, e.At}, append(of,
 			attribute.Int("ship.turn", e.Turn), attribute.String("ship.ending", string(e.Ending)), attribute.Bool("ship.changed", e.Changed),
 			attribute.Int("ship.model_calls", e.Usage.Calls), attribute.Float64("ship.usd", e.Usage.USD))...)
 	}
 }
 
-// past is from when to when something was, by the store's clock.
-type past struct {
+// interval is from when to when something was, by the store's clock.
+type interval struct {
 	trail      session.Trail
 	begin, end time.Time
 }
 
 // tell makes the span of what is over.
-func (t tracer) tell(ctx context.Context, name string, p past, attrs ...attribute.KeyValue) {
-	ctx, ok := under(ctx, p.trail)
+func (t tracer) tell(ctx context.Context, name string, p interval, attrs ...attribute.KeyValue) {
+	ctx, ok := withSpan(ctx, p.trail)
 	if !ok {
 		return
 	}

@@ -228,7 +228,7 @@ func TestTraceLivesInTheStore(t *testing.T) {
 func TestTraceOfNonsense(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "00", "00-zz-zz-01", "00-00000000000000000000000000000000-0000000000000000-01", strings.Repeat("a", 1<<16)} {
-		if _, ok := under(t.Context(), session.Trail{Trace: text}); ok {
+		if _, ok := withSpan(t.Context(), session.Trail{Trace: text}); ok {
 			t.Errorf("%.40q is taken for a trace", text)
 		}
 	}
@@ -268,7 +268,7 @@ func TestCollectorAway(t *testing.T) {
 	var log strings.Builder
 	r := prometheus.NewRegistry()
 	away := &deaf{err: errors.New("nobody there")}
-	q := newQuiet(away, r, slog.New(slog.NewTextHandler(&log, nil)))
+	q := newSpanExporter(away, r, slog.New(slog.NewTextHandler(&log, nil)))
 	for _, err := range []error{away.err, away.err, nil, nil} {
 		away.err = err
 		if err := q.ExportSpans(t.Context(), tracetest.SpanStubs{{}}.Snapshots()); err != nil {

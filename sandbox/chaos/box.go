@@ -16,16 +16,16 @@ type box struct {
 	inner    sandbox.Box
 	provider *Provider
 	id       string
-	// wilts: good counts down the calls that are left.
-	wilts bool
-	good  atomic.Int64
+	// expires: callsLeft counts down, and at its end the handle works no more.
+	expires   bool
+	callsLeft atomic.Int64
 }
 
 var _ sandbox.Box = (*box)(nil)
 
 // call is where every call begins: late, or not at all.
 func (b *box) call(ctx context.Context) error {
-	if b.wilts && b.good.Add(-1) < 0 {
+	if b.expires && b.callsLeft.Add(-1) < 0 {
 		return fmt.Errorf("box %s: a handle of another time: %w", b.id, sandbox.ErrGone)
 	}
 	if !b.provider.strikes(b.id, Slow) {
@@ -60,6 +60,7 @@ func (b *box) Spawn(ctx context.Context, cmd sandbox.Command) (sandbox.Process, 
 	return p, err
 }
 
+// Process may be slow, or fail as every call may.
 func (b *box) Process(ctx context.Context, name string) (sandbox.Process, error) {
 	if err := b.call(ctx); err != nil {
 		return sandbox.Process{}, err
@@ -67,6 +68,7 @@ func (b *box) Process(ctx context.Context, name string) (sandbox.Process, error)
 	return b.inner.Process(ctx, name)
 }
 
+// Kill as Process.
 func (b *box) Kill(ctx context.Context, name string, grace time.Duration) error {
 	if err := b.call(ctx); err != nil {
 		return err

@@ -56,9 +56,10 @@ type Config struct {
 	Boxes sandbox.Provider
 	// Seed of everything that is drawn.
 	Seed uint64
-	// Struck hears of every fault, as it happens. It may be called concurrently.
-	Struck func(key string, f Fault)
-	Logger *slog.Logger
+	// OnFault is called with every fault, as it happens; it may be called
+	// concurrently. Nil: nobody is told.
+	OnFault func(key string, f Fault)
+	Logger  *slog.Logger
 }
 
 // Provider is a sandbox.Provider whose boxes fail. It remembers every session
@@ -102,7 +103,7 @@ func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sa
 		return nil, err
 	}
 	if before.State == sandbox.Paused {
-		if err := p.age(ctx, inner, id); err != nil {
+		if err := p.dropNewest(ctx, inner, id); err != nil {
 			return nil, err
 		}
 	}
@@ -111,8 +112,8 @@ func (p *Provider) Attach(ctx context.Context, id string, ttl time.Duration) (sa
 	p.mu.Unlock()
 	b := &box{inner: inner, provider: p, id: id}
 	if fate := p.fate(id); p.strikes(id, Stale) {
-		b.good.Store(int64(fate.upTo(20)))
-		b.wilts = true
+		b.callsLeft.Store(int64(fate.upTo(20)))
+		b.expires = true
 	}
 	return b, nil
 }
@@ -204,7 +205,7 @@ func (p *Provider) learn(info sandbox.Info) {
 	defer p.mu.Unlock()
 	p.keys[info.ID] = info.Key
 	if p.fates[info.Key] == nil {
-		p.fates[info.Key] = draw(p.cfg.Seed, info.Key)
+		p.fates[info.Key] = newFate(p.cfg.Seed, info.Key)
 	}
 }
 
@@ -229,7 +230,7 @@ func (p *Provider) tell(id string, f Fault) {
 	key := p.keys[id]
 	p.mu.Unlock()
 	p.cfg.Logger.Info("a box is made to fail", "session", key, "box", id, "fault", string(f))
-	if p.cfg.Struck != nil {
-		p.cfg.Struck(key, f)
+	if p.cfg.OnFault != nil {
+		p.cfg.OnFault(key, f)
 	}
 }

@@ -27,12 +27,12 @@ func doomed(t *testing.T, f Fault) (*Provider, *yard, string) {
 	t.Helper()
 	y := newYard()
 	p := New(Config{Boxes: y, Logger: slog.New(slog.DiscardHandler)})
-	p.fates["s"] = &fate{random: rand.New(rand.NewPCG(1, 2)), strike: map[Fault][]int{}, past: map[Fault]int{}}
+	p.fates["s"] = &fate{random: rand.New(rand.NewPCG(1, 2)), strike: map[Fault][]int{}, occasions: map[Fault]int{}}
 	info, err := p.Create(t.Context(), sandbox.Spec{Key: "s", TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.fates["s"].past, p.fates["s"].strike[f] = map[Fault]int{}, []int{1}
+	p.fates["s"].occasions, p.fates["s"].strike[f] = map[Fault]int{}, []int{1}
 	return p, y, info.ID
 }
 
@@ -48,7 +48,7 @@ func attach(t *testing.T, p *Provider, id string) sandbox.Box {
 // TestSeed: the same seed tells a session the same story, and another one another.
 func TestSeed(t *testing.T) {
 	t.Parallel()
-	plan := func(seed uint64, key string) string { return fmt.Sprint(draw(seed, key).strike) }
+	plan := func(seed uint64, key string) string { return fmt.Sprint(newFate(seed, key).strike) }
 	one, again := plan(1, "a"), plan(1, "a")
 	if one != again {
 		t.Error("the same seed and session, and another story")
@@ -63,12 +63,12 @@ func TestEveryFaultIsFew(t *testing.T) {
 	t.Parallel()
 	most := map[Fault]int{}
 	for seed := range uint64(200) {
-		for f, at := range draw(seed, "s").strike {
+		for f, at := range newFate(seed, "s").strike {
 			most[f] = max(most[f], len(at))
 		}
 	}
 	want := map[Fault]int{}
-	for _, o := range table() {
+	for _, o := range faultOdds() {
 		want[o.fault] = o.most
 	}
 	if diff := cmp.Diff(want, most); diff != "" || len(most) != len(Kinds()) {
@@ -116,7 +116,7 @@ func TestHidden(t *testing.T) {
 	if _, err := p.Info(t.Context(), id); err != nil {
 		t.Errorf("Info, again: %v", err)
 	}
-	p.fates["s"].past[Hidden] = 0
+	p.fates["s"].occasions[Hidden] = 0
 	if all, err := p.List(t.Context(), nil); err != nil || len(all) != 0 {
 		t.Errorf("List: %v, %v", all, err)
 	}
@@ -173,7 +173,7 @@ func TestSlow(t *testing.T) {
 		if _, err := box.Process(t.Context(), "x"); err != nil || time.Since(began) < 100*time.Millisecond {
 			t.Errorf("it took %s, %v", time.Since(began), err)
 		}
-		p.fates["s"].past[Slow] = 0
+		p.fates["s"].occasions[Slow] = 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
 		if _, err := box.Process(ctx, "x"); !errors.Is(err, context.DeadlineExceeded) {
@@ -191,11 +191,11 @@ func TestCut(t *testing.T) {
 	if err != nil || len(got) == 0 || len(got) == 21 || !strings.HasPrefix("a file of some length", string(got)) {
 		t.Errorf("%q, %v", got, err)
 	}
-	p.fates["s"].past[Cut] = 0
+	p.fates["s"].occasions[Cut] = 0
 	if got, err = box.ReadFrom(t.Context(), "/work/none", 0); !errors.Is(err, sandbox.ErrTransient) {
 		t.Errorf("%q, %v", got, err)
 	}
-	p.fates["s"].past[Cut] = 0
+	p.fates["s"].occasions[Cut] = 0
 	conn, err := box.Dial(t.Context(), 80)
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestStruck(t *testing.T) {
 	t.Parallel()
 	p, _, id := doomed(t, Hidden)
 	var told []string
-	p.cfg.Struck = func(key string, f Fault) { told = append(told, key+" "+string(f)) }
+	p.cfg.OnFault = func(key string, f Fault) { told = append(told, key+" "+string(f)) }
 	_, _ = p.Info(t.Context(), id)
 	if !slices.Equal(told, []string{"s hidden"}) {
 		t.Errorf("told: %q", told)

@@ -15,10 +15,10 @@ type odds struct {
 	most, within int
 }
 
-// table: a turn begins in four boxes at most, and what happens in a box is tried
+// faultOdds: a turn begins in four boxes at most, and what happens in a box is tried
 // five times, so no fault alone may use that up. The occasions are about as many
 // as two short turns have.
-func table() []odds {
+func faultOdds() []odds {
 	return []odds{
 		{Killed, 2, 120},
 		{Stale, 1, 8},
@@ -35,17 +35,17 @@ func table() []odds {
 type fate struct {
 	mu     sync.Mutex
 	random *rand.Rand
-	// strike lists the occasions that a fault takes, and past how many there were.
-	strike map[Fault][]int
-	past   map[Fault]int
+	// strike lists the occasions that a fault takes, and occasions how many there were.
+	strike    map[Fault][]int
+	occasions map[Fault]int
 }
 
-// draw is the same for the same seed and session.
-func draw(seed uint64, key string) *fate {
+// newFate is the same for the same seed and session.
+func newFate(seed uint64, key string) *fate {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(key)) // it never fails
-	f := &fate{random: rand.New(rand.NewPCG(seed, hash.Sum64())), strike: map[Fault][]int{}, past: map[Fault]int{}}
-	for _, o := range table() {
+	f := &fate{random: rand.New(rand.NewPCG(seed, hash.Sum64())), strike: map[Fault][]int{}, occasions: map[Fault]int{}}
+	for _, o := range faultOdds() {
 		for range f.random.IntN(o.most + 1) {
 			f.strike[o.fault] = append(f.strike[o.fault], 1+f.random.IntN(o.within))
 		}
@@ -60,8 +60,8 @@ func (f *fate) strikes(kind Fault) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.past[kind]++
-	return slices.Contains(f.strike[kind], f.past[kind])
+	f.occasions[kind]++
+	return slices.Contains(f.strike[kind], f.occasions[kind])
 }
 
 // upTo draws a number from 0 to n-1.

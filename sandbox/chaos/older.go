@@ -9,10 +9,10 @@ import (
 	"ship/sandbox"
 )
 
-// age takes from a box that just woke what was written since it was last
-// attached to before the pause, if this fault strikes. Nobody knows when that
+// dropNewest takes from a box that just woke what was written since it was last
+// attached to before the pause, if Older strikes. Nobody knows when that
 // was after a restart; then nothing happens.
-func (p *Provider) age(ctx context.Context, box sandbox.Box, id string) error {
+func (p *Provider) dropNewest(ctx context.Context, box sandbox.Box, id string) error {
 	p.mu.Lock()
 	since := p.entered[id]
 	p.mu.Unlock()
