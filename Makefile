@@ -61,16 +61,23 @@ chaos: setup ## Real turns in boxes that fail; the last line sums up (SEEDS=200)
 
 LABSEEDS ?= 24
 LABFROM ?= $(shell date +%s)
+# The release that has to be able to read what is in Redis at the end; none is
+# needed where there is no history.
+LABREADER ?= $(or $(PREVIOUS),HEAD~50)
 .PHONY: faults
-faults: setup ## Two ships in worlds of faults, from new seeds; the last line sums up (LABSEEDS=24 LABFROM=1 PREVIOUS=COMMIT)
+faults: setup ## Two ships in worlds of faults, from new seeds; the last line sums up (LABSEEDS=24 LABFROM=1 PREVIOUS=COMMIT LABREADER=COMMIT)
 	@set -eo pipefail; export SHIP_TEST_LAB_SEEDS=$(LABSEEDS) SHIP_TEST_LAB_FROM=$(LABFROM) SHIP_TEST_LAB_CLOCKS=1 SHIP_TEST_LAB_AT_ONCE=4; \
-		if [ -n "$(PREVIOUS)" ]; then \
-			old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; git archive $(PREVIOUS) | tar -x -C "$$old"; \
-			(cd "$$old" && CGO_ENABLED=0 go build -tags faults -o ship-before ./cmd/ship); \
-			export SHIP_TEST_LAB_PREVIOUS=$$old/ship-before; \
-		fi; \
-		go test -race -count=1 -timeout 12h -run '^TestLab$$' ./cmd/ship | \
-		awk '/^lab: / { sum = $$0; next } { print } END { print sum }'
+		old=$$(mktemp -d); trap 'rm -rf "$$old"' EXIT; \
+		before() { \
+			mkdir "$$old/$$2"; git archive "$$1" | tar -x -C "$$old/$$2"; \
+			(cd "$$old/$$2" && CGO_ENABLED=0 go build -tags faults -o ship-before ./cmd/ship); \
+		}; \
+		if git rev-parse -q --verify "$(LABREADER)^{commit}" >/dev/null 2>&1; then \
+			before "$(LABREADER)" reader; export SHIP_TEST_LAB_READER=$$old/reader/ship-before; \
+		else echo "no history, so no earlier release reads what is left"; fi; \
+		if [ -n "$(PREVIOUS)" ]; then before "$(PREVIOUS)" previous; export SHIP_TEST_LAB_PREVIOUS=$$old/previous/ship-before; fi; \
+		go test -race -count=1 -timeout 12h -run '^TestLab$$' -v ./cmd/ship | \
+		awk '/^lab: / { sum = $$0; next } !/^=== / { print } END { print sum }'
 
 .PHONY: faults-long
 faults-long: ## The same for hours (LABSEEDS=400)

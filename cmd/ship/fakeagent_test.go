@@ -20,7 +20,8 @@ import (
 // with "SLOWLY" it works until it is stopped, with "TAKING 6s" for so long, with
 // "WHY" it only answers, with "FAIL" its model refuses, with "PLAN" it keeps a
 // list, with "COMMIT" it commits its work and names the commit, with "ASK" it
-// ends with a question, with "SPILL" it tells all it knows.
+// ends with a question, with "SPILL" it tells all it knows, with "FILL" it
+// leaves no room on the disk.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -176,6 +177,9 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	case strings.Contains(line, "FAIL"):
 		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": reason, "statusCode": 400}}
 	default:
+		if strings.Contains(line, "FILL") {
+			said += "\n\n" + takeAllRoom("../ballast").Error()
+		}
 		if err := leave(line); err != nil {
 			said = err.Error()
 		} else if strings.Contains(line, "COMMIT") {
@@ -217,6 +221,20 @@ func (a *fakeAgent) worked(line string) <-chan time.Time {
 	}
 	d, _ := time.ParseDuration(strings.Fields(rest + " 0s")[0])
 	return time.After(d)
+}
+
+// takeAllRoom writes until there is no room left, and returns what it heard then.
+func takeAllRoom(path string) error {
+	f, err := os.Create(path)
+	for chunk := make([]byte, 1<<20); err == nil; {
+		_, err = f.Write(chunk)
+	}
+	for chunk := []byte("0123456789abcdef"); f != nil; { // the last of it
+		if _, err := f.Write(chunk); err != nil {
+			return errors.Join(err, f.Close())
+		}
+	}
+	return err
 }
 
 // leave writes a line down in the repository.

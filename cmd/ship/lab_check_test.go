@@ -67,16 +67,19 @@ func (l *lab) check() {
 	l.checkInboxes()
 	l.checkOwners()
 	l.checkBoxes()
+	for _, a := range l.ambushes {
+		a.check()
+	}
 }
 
 // checkWork: what was asked for is done once, and what was stopped is not.
 func (l *lab) checkWork() {
-	lines, began := map[string]int{}, map[string]int{}
+	lines, began, most := map[string]int{}, map[string]int{}, l.mostOften()
 	for branch := range l.host.Branches(rigRepo) {
 		text, _ := l.host.File(rigRepo, branch, "WORK.md")
 		for line := range strings.Lines(text) {
 			if strings.HasPrefix(line, "began: ") {
-				if began[line]++; began[line] > 1 {
+				if began[line]++; began[line] > max(1, most[wordOf(line)]) {
 					l.broken("the agent was asked twice: %s", line)
 				}
 				continue
@@ -88,18 +91,40 @@ func (l *lab) checkWork() {
 	}
 	for _, th := range l.story.threads {
 		for _, a := range th.said() {
-			least, most := 0, 0
+			least, often := 0, 0
 			if a.manner == work {
-				least, most = 1, 1
+				least, often = 1, most[a.word]
 			}
 			if th.stoppedAfter(a) { // dropped, or stopped with the turn that it was given to
 				least = 0
 			}
-			if n := lines[a.word]; n < least || n > most {
+			if n := lines[a.word]; n < least || n > often {
 				l.broken("%s (%s) is done %d times", a.word, a.manner, n)
 			}
 		}
 	}
+}
+
+// mostOften is how often the agent may have been asked for a thing, by its word:
+// once, and once more for each retry since. What a retry takes up is the last
+// turn's, whichever that was when it came.
+func (l *lab) mostOften() map[string]int {
+	most := map[string]int{}
+	for _, th := range l.story.threads {
+		for _, a := range th.said() {
+			most[a.word] = 1 + th.retriedAfter(a)
+		}
+	}
+	return most
+}
+
+// wordOf is the word of what was asked, in a line that begins with
+// "began: VERB WORD".
+func wordOf(line string) string {
+	if words := strings.Fields(line); len(words) > 2 {
+		return words[2]
+	}
+	return ""
 }
 
 // checkPulls: one draft for each branch, one branch for each session that
@@ -141,7 +166,7 @@ func (l *lab) checkChecks() {
 // checkInboxes: what was accepted came to be in an inbox once, and nothing was
 // given up.
 func (l *lab) checkInboxes() {
-	want := l.story.asks(work, wonder, slow, status, halt)
+	want := l.story.asks(work, wonder, slow, status, halt, retry)
 	if n := l.taken(); n != int64(want) {
 		l.broken("the inboxes took %d events, and %d things were said", n, want)
 	}

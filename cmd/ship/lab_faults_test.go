@@ -20,6 +20,10 @@ type saboteur struct {
 	*lab
 	rng  *rand.Rand
 	plan []move
+	// at once is what is to be done now, by who waits for it; none is any more
+	// when over is closed.
+	atOnce chan func()
+	over   chan struct{}
 }
 
 // move is something that is done, or undone, at a time of the run.
@@ -53,7 +57,9 @@ func labFaults() []fault {
 
 // newSaboteur draws three to six faults within the first seconds.
 func newSaboteur(l *lab, seed int64) *saboteur {
-	s := &saboteur{lab: l, rng: rand.New(rand.NewPCG(uint64(seed), 0))}
+	s := &saboteur{
+		lab: l, rng: rand.New(rand.NewPCG(uint64(seed), 0)), atOnce: make(chan func()), over: make(chan struct{}),
+	}
 	all := labFaults()
 	for range 3 + s.rng.IntN(4) {
 		f := all[s.rng.IntN(len(all))]
@@ -61,6 +67,10 @@ func newSaboteur(l *lab, seed int64) *saboteur {
 	}
 	s.setClocks()
 	s.setRelease()
+	l.ambushes = newAmbushes(s)
+	for _, a := range l.ambushes {
+		s.plan = append(s.plan, move{30 * time.Second, a.lift})
+	}
 	return s
 }
 
@@ -102,10 +112,36 @@ func (s *saboteur) strike(f fault) {
 // run does all that is planned, in order.
 func (s *saboteur) run() {
 	for len(s.plan) > 0 {
-		next := slices.MinFunc(s.plan, func(a, b move) int { return int(a.at - b.at) })
-		s.plan = slices.DeleteFunc(s.plan, func(m move) bool { return m.at == next.at })
-		time.Sleep(time.Until(s.began.Add(next.at)))
-		next.do()
+		i := s.next()
+		select {
+		case do := <-s.atOnce:
+			do()
+		case <-time.After(time.Until(s.began.Add(s.plan[i].at))):
+			do := s.plan[i].do
+			s.plan = slices.Delete(s.plan, i, i+1)
+			do()
+		}
+	}
+	close(s.over)
+}
+
+// next is where in the plan that is which comes first.
+func (s *saboteur) next() (first int) {
+	for i, m := range s.plan {
+		if m.at < s.plan[first].at {
+			first = i
+		}
+	}
+	return first
+}
+
+// interrupt has something done at once, and returns when it is.
+func (s *saboteur) interrupt(do func()) {
+	done := make(chan struct{})
+	select {
+	case s.atOnce <- func() { do(); close(done) }:
+		<-done
+	case <-s.over:
 	}
 }
 

@@ -46,6 +46,7 @@ const (
 	slow   manner = "slow"   // goes on until it is stopped
 	status manner = "status" // is answered at once
 	halt   manner = "stop"
+	retry  manner = "retry" // what was stopped, anew
 )
 
 // talk is how people speak on a platform.
@@ -132,15 +133,28 @@ func (th *thread) stoppedAfter(a ask) bool {
 	return slices.ContainsFunc(all[slices.Index(all, a):], func(b ask) bool { return b.manner == halt })
 }
 
+// retriedAfter is how often somebody said retry later than that.
+func (th *thread) retriedAfter(a ask) (n int) {
+	all := th.said()
+	for _, b := range all[slices.Index(all, a):] {
+		if b.manner == retry {
+			n++
+		}
+	}
+	return n
+}
+
 func (th *thread) spoken() bool { return len(th.said()) > 0 }
 func (th *thread) ended() bool  { return th.talk.ended() }
 
-// play is one person's part: two to four things, with pauses in which the agent
-// may be done or not.
+// play is one person's part: three to five things, with pauses in which the agent
+// may be done or not. The second is always a question about the status.
 func (th *thread) play() {
 	th.pause(1500)
-	for i := range 2 + th.rng.IntN(3) {
+	for i := range 3 + th.rng.IntN(3) {
 		switch n := th.rng.IntN(10); {
+		case i == 1:
+			th.say(status)
 		case n < 5 || i == 0:
 			th.say(work)
 		case n < 6:
@@ -151,12 +165,23 @@ func (th *thread) play() {
 			th.say(slow)
 			th.pause(4000)
 			th.say(halt)
+			if n == 9 {
+				th.again()
+			}
 		}
 		th.pause(6000)
 	}
 	if th.rng.IntN(4) == 0 {
 		th.burst()
 	}
+}
+
+// again has what was stopped taken up, and stopped once more.
+func (th *thread) again() {
+	th.pause(3000)
+	th.say(retry)
+	th.pause(4000)
+	th.say(halt)
 }
 
 // burst is a dozen people who want to know the same at the same moment.
@@ -201,8 +226,8 @@ func (th *thread) words(a ask) []posting {
 		return th.talk.says("WHY " + a.word)
 	case slow:
 		return th.talk.says("SLOWLY " + a.word)
-	case status:
-		return th.talk.says("status")
+	case status, retry:
+		return th.talk.says(string(a.manner))
 	default:
 		return th.talk.stop()
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -42,19 +43,31 @@ func (k *issueTalk) check(th *thread) {
 	if text := l.sticky(k.number); text != "" && !stickyEnded.MatchString(text) {
 		l.broken("#%d has no last word:\n%s", k.number, text)
 	}
-	seen := map[string]bool{}
+	seen, answers := map[string]bool{}, 0
 	for _, c := range l.host.Comments(rigRepo, k.number) {
-		_, id, said := strings.Cut(c.Body, "<!-- ship:say=")
-		if said && strings.HasSuffix(c.Author, "[bot]") {
-			if id, _, _ = strings.Cut(id, " "); seen[id] {
-				l.broken("#%d: %s is said twice", k.number, id)
-			}
-			seen[id] = true
+		id := saidAs(c.Body)
+		if id == "" || !strings.HasSuffix(c.Author, "[bot]") {
+			continue
+		}
+		if seen[id] {
+			l.broken("#%d: %s is said twice", k.number, id)
+		}
+		seen[id] = true
+		if !besides.MatchString(c.Body) {
+			answers++
 		}
 	}
-	if n := th.count(status); len(seen) < n {
-		l.broken("#%d: %d answers to %d questions about the status", k.number, len(seen), n)
+	if n := th.count(status); answers != n {
+		l.broken("#%d: %d answers to %d questions about the status", k.number, answers, n)
 	}
+}
+
+// saidAs is the id under which a comment was decided, if it is a sentence of
+// ship's.
+func saidAs(body string) string {
+	_, id, _ := strings.Cut(body, "<!-- ship:say=")
+	id, _, _ = strings.Cut(id, " ")
+	return id
 }
 
 // linearTalk is a session of Linear.
@@ -106,14 +119,27 @@ func (k *linearTalk) check(th *thread) {
 		}
 	}
 	if turns := k.lab.turnsOf("ln." + k.id); turns >= 0 {
-		ends := slices.Concat(r.said(k.id, ql.TypeResponse), r.said(k.id, ql.TypeError), r.said(k.id, ql.TypeElicitation))
-		ends = slices.DeleteFunc(ends, besides.MatchString)
-		// What is asked while a turn is under way is answered with a thought.
-		if n, most := len(ends), turns+th.count(status); n < turns || n > most {
-			k.lab.broken("linear's session %s has %d ends after %d turns and %d other questions", k.id, n, turns, th.count(status))
+		if n, want := len(k.words()), turns+th.count(status); n != want {
+			k.lab.broken("linear's session %s has %d answers after %d turns and %d other questions: %q", k.id, n, turns, th.count(status), k.words())
 		}
 	}
 }
+
+// words are what ship said for good: the end of each turn, and the answer to
+// each other question, which is a thought while a turn is under way, because a
+// response would end what Linear shows of it.
+func (k *linearTalk) words() (out []string) {
+	for _, a := range k.lab.linear.Session(k.id).Activities {
+		if a.By == "ship" && !a.Ephemeral && !besides.MatchString(a.Content.Body) && !linearNoise.MatchString(a.Content.Body) {
+			out = append(out, fmt.Sprintf("%s: %s", a.Content.Type, a.Content.Body))
+		}
+	}
+	return out
+}
+
+// linearNoise are the words that ship greets with, of which Linear demands that
+// they are there in seconds.
+var linearNoise = regexp.MustCompile(`^Thanks, I'm looking into this`)
 
 // slackTalk is a thread of Slack.
 type slackTalk struct {
@@ -164,5 +190,6 @@ func (k *slackTalk) check(th *thread) {
 }
 
 // besides are words of ship that are no turn's end and no answer: what was
-// dropped by a stop, that there was nothing to stop, and that a box was lost.
-var besides = regexp.MustCompile(`said stop before I|Nothing was running|The box was lost`)
+// dropped by a stop, that there was nothing to stop or to retry, and that a box
+// was lost.
+var besides = regexp.MustCompile(`said stop before I|Nothing was running|Nothing is running|You said stop after|nothing to retry|The box was lost(, so|\. I continue)`)

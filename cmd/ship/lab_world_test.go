@@ -41,6 +41,7 @@ type lab struct {
 	linearIssue string
 	ships       []*gateway
 	story       *story
+	ambushes    []*ambush
 	tally       *tally
 	redisDown   bool
 	// store is how the lab looks at Redis; nil: it has not yet.
@@ -68,16 +69,24 @@ type gateway struct {
 	open atomic.Bool
 }
 
+// labOptions of a world.
+type labOptions struct {
+	// redis are arguments of its own.
+	redis []string
+	// disk is how many bytes a box has room for; zero: enough.
+	disk int64
+}
+
 // newLab makes the world. No ship runs yet.
-func newLab(t testing.TB) *lab {
+func newLab(t testing.TB, o labOptions) *lab {
 	t.Helper()
 	l := &lab{tally: newTally(), notes: &notes{TB: t}}
 	l.openLinear(t)
 	channel := l.openSlack(t)
-	l.boxes = e2btest.New(t, e2btest.Options{Door: l.door(), Agent: true})
+	l.boxes = e2btest.New(t, e2btest.Options{Door: l.door(), Agent: true, Disk: o.disk})
 	port := freePort(t)
 	l.rig = newRig(t, rigOptions{
-		redis: []string{"--port", port, "--bind", "127.0.0.1"},
+		redis: append([]string{"--port", port, "--bind", "127.0.0.1"}, o.redis...),
 		more:  l.settings(channel),
 	})
 	l.linearIssue = l.linear.CreateIssue(lineartest.Issue{Team: "ENG", Title: "Widgets are broken", Description: "They do not turn."})

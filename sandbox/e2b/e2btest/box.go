@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -28,6 +29,7 @@ type box struct {
 	exited chan struct{}
 	proxy  *httputil.ReverseProxy
 	door   string
+	disk   int64
 }
 
 func (b *box) state() string {
@@ -41,7 +43,7 @@ func (b *box) file(name string) string { return filepath.Join(b.dir, name) }
 
 // make makes a box and starts it. The lock is held.
 func (s *Server) make(o Order) (*box, error) {
-	b := &box{id: newID(), order: o, envdToken: "ea_" + rand.Text(), traffic: "ta_" + rand.Text()}
+	b := &box{id: newID(), order: o, disk: s.options.Disk, envdToken: "ea_" + rand.Text(), traffic: "ta_" + rand.Text()}
 	b.dir = filepath.Join(s.dir, b.id)
 	left := 15 * time.Second
 	if o.Timeout != nil {
@@ -134,6 +136,9 @@ func (b *box) command() (*exec.Cmd, error) {
 	args = append(args, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--ro-bind", b.file("etc"), "/etc",
 		"--bind", b.file("work"), "/work", "--bind", b.file("run"), "/run/ship", "--bind", b.file("opt"), "/opt/ship",
 		"--ro-bind", self, "/sbin-envd")
+	if b.disk > 0 { // over what is bound there
+		args = append(args, "--size", strconv.FormatInt(b.disk, 10), "--tmpfs", "/work")
+	}
 	if b.door != "" {
 		args = append(args, "--ro-bind", b.door, "/door")
 	}

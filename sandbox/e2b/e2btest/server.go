@@ -42,6 +42,9 @@ type Options struct {
 	// Agent: the template has a coding agent, which is the test's own program
 	// under another name.
 	Agent bool
+	// Disk is how many bytes fit into /work, which then is in memory and gone
+	// with a box's processes. Zero: what this machine has.
+	Disk int64
 }
 
 // Key is the API key that a Server knows, and Template its only template.
