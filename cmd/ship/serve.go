@@ -69,16 +69,11 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 		return err
 	}
 	defer disturb.sum(log)
-	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
-		return fmt.Errorf("make data_dir: %w", err)
+	leaveDataDir, err := enterDataDir(ctx, s.DataDir, d.role, log)
+	if err != nil {
+		return err
 	}
-	if d.role != roleIntake {
-		unlock, err := lock(ctx, filepath.Join(s.DataDir, "worker.lock"), log)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
+	defer leaveDataDir()
 	hook := faultHook(log)
 	store, closeStore, err := openRedis(ctx, s, log, hook)
 	if err != nil {
@@ -86,14 +81,10 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 	}
 	defer func() { err = errors.Join(err, closeStore()) }()
 	kept := told.watch(store)
-	platforms, err := integrations.Open(s.Settings, integrations.Deps{
-		PublicURL: s.PublicURL, Permission: s.Access.Permission, People: s.Access.PeopleSettings,
+	platforms, err := openPlatforms(s, integrations.Deps{
 		Inbox: kept, Archive: kept, Heard: told.front.Heard, Log: log, Transport: told.transport(http.DefaultTransport),
 		Shared: integrations.Shared{Vault: store.Vault(), Locker: store.Vault(), Quota: watchedQuota{store.Quota(), told.store}},
 	})
-	if errors.Is(err, integrations.ErrNone) {
-		return errors.New("no platform is set up: fill in the section github of ship.yaml (docs/github.md), or try `ship demo`")
-	}
 	if err != nil {
 		return err
 	}
@@ -110,6 +101,29 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 	}
 	log.Info("ready", "listen", listener.Addr().String(), "role", string(d.role), "version", version(), "model", s.defaultModel(), "public_url", s.PublicURL)
 	return a.run(ctx, listener)
+}
+
+// openPlatforms opens the platforms that are set up, with what the settings say
+// of all of them.
+func openPlatforms(s Settings, d integrations.Deps) ([]integrations.Platform, error) {
+	d.PublicURL, d.Permission, d.People = s.PublicURL, s.Access.Permission, s.Access.PeopleSettings
+	p, err := integrations.Open(s.Settings, d)
+	if errors.Is(err, integrations.ErrNone) {
+		return nil, errors.New("no platform is set up: fill in the section github of ship.yaml (docs/github.md), or try `ship demo`")
+	}
+	return p, err
+}
+
+// enterDataDir makes the folder, and where boxes are run makes this process its
+// only worker until leave is called.
+func enterDataDir(ctx context.Context, dir string, r role, log *slog.Logger) (leave func(), err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make data_dir: %w", err)
+	}
+	if r == roleIntake {
+		return func() {}, nil
+	}
+	return lock(ctx, filepath.Join(dir, "worker.lock"), log)
 }
 
 // lock makes this process the only worker on a data_dir: its boxes reach the
