@@ -23,7 +23,11 @@ func TestBoxIsFull(t *testing.T) {
 		l.within("the turn to end", func() bool {
 			return l.turnsOf("") == turn+1 && l.quiet() && talk.ended()
 		})
-		t.Logf("after %q:\n%s", text, l.sticky(talk.number))
+		said := l.sticky(talk.number)
+		t.Logf("after %q, boxes %+v:\n%s", text, l.boxes.Boxes(), said)
+		if full := strings.Contains(said, "There is no room left on the box's disk"); full != strings.Contains(text, "FILL") {
+			t.Errorf("what is said of %q is not what happened", text)
+		}
 		if _, work := l.someWork(); !strings.Contains(work, "turn first") {
 			t.Errorf("what was saved is gone: %q", work)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ship/sandbox"
@@ -33,6 +34,20 @@ func TestPushProblem(t *testing.T) {
 		var p *session.Problem
 		if !errors.As(err, &p) || p.Again != c.again || p.Passing != c.again || p.Say == "" {
 			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// TestNoRoom: to try again makes no room, and people hear what does.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		&gitError{Command: "add", Code: 128, Output: "fatal: unable to write loose object file: No space left on device"},
+		fmt.Errorf("in the box: writing %q: %w", "/work/.ship-marker", syscall.ENOSPC),
+	} {
+		var p *session.Problem
+		if err := pushProblem(session.State{}, err); !errors.As(err, &p) || p.Again || !strings.Contains(p.Say, "no room left on the box's disk") {
+			t.Errorf("%v: %+v", err, p)
 		}
 	}
 }

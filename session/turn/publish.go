@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ship/sandbox"
@@ -123,8 +124,17 @@ func boxProblem(doing string, err error) error {
 		p.Say, p.After = "No box is free. `/ship retry` tries again.", 15*time.Second
 	case errors.Is(err, sandbox.ErrGone):
 		p.Say = "The box was lost again and again. `/ship retry` starts anew from the branch."
+	case noRoom(err):
+		p.Say = fmt.Sprintf("There is no room left on the box's disk, so I could not %s. Ask the agent to make some: `/ship delete what the work does not need, and go on`.", doing)
+		p.Again = false
 	default:
 		p.Say = fmt.Sprintf("I could not %s. `/ship retry` tries again; whoever runs me finds the cause in the log.", doing)
 	}
 	return p
+}
+
+// noRoom: a disk in the box is full, which nothing changes but somebody who
+// deletes something. A box tells it in the words of its system only.
+func noRoom(err error) bool {
+	return strings.Contains(strings.ToLower(err.Error()), "no space left on device")
 }
