@@ -58,7 +58,7 @@ func withRecords(cmd *cobra.Command, configPath string, f func(context.Context, 
 
 func sessionsCommand() *cobra.Command {
 	var configPath string
-	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, stop, retry, attach to and export sessions, and what they cost"}
+	cmd := &cobra.Command{Use: "sessions", Short: "List, look at, follow, stop, retry, attach to and export sessions, and what they cost"}
 	cmd.PersistentFlags().StringVar(&configPath, "config", "", "settings file")
 	add := func(use, short string, f func(context.Context, *redis.Store, io.Writer, string) error) {
 		args := cobra.NoArgs
