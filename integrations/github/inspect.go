@@ -26,6 +26,10 @@ func NewInspector(c Config) (*Inspector, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t, ok := c.Transport.(transport); ok { // a wrong clock is to be seen, not to be made up for
+		t.clock = nil
+		c.Transport = t
+	}
 	a, err := newApp(c)
 	if err != nil {
 		return nil, err
