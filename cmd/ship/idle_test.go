@@ -14,8 +14,10 @@ import (
 	"ship/session"
 )
 
-// maxIdle is what an idle session may take of Redis's memory, in bytes.
-const maxIdle = 1 << 10
+// maxIdle is what an idle session may take of Redis's memory, in bytes: an
+// allocation of the sizes that there are, and what is due. While its box still
+// runs, the time of that is among it.
+const maxIdle = 1<<10 + 128
 
 // redisCLI asks the rig's server and returns the lines of the answer.
 func (r *rig) redisCLI(args ...string) []string {
