@@ -14,9 +14,8 @@ import (
 	"ship/session"
 )
 
-// maxIdle is what an idle session may take of Redis's memory, in bytes: an
-// allocation of the sizes that there are, and what is due. While its box still
-// runs, the time of that is among it.
+// maxIdle is what an idle session may take of Redis's memory, in bytes, while its
+// box still runs and its time is counted.
 const maxIdle = 1<<10 + 128
 
 // redisCLI asks the rig's server and returns the lines of the answer.
@@ -64,7 +63,7 @@ func (r *rig) checkMemory(t *testing.T) {
 	}
 }
 
-// TestIdle: of a session that nobody spoke with for a while there is a kilobyte
+// TestIdle: of a session that nobody spoke with for a while there is about a kilobyte
 // in Redis, and a paused box that is only a folder; later no box and no timer.
 func TestIdle(t *testing.T) {
 	t.Parallel()

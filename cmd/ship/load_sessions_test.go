@@ -271,8 +271,8 @@ func (w weight) since(before weight, n int) string {
 		(float64(w.bytes)-float64(before.bytes))/float64(n)/1024)
 }
 
-// maxLive is how many bytes a live session may take of a worker's memory. The
-// race detector and a small crowd, which shares less, take a tenth more.
+// maxLive is how many bytes a live session may take of a worker's memory, also
+// where the race detector watches and few sessions share what all need.
 const maxLive = 160 << 10
 
 // TestLoadSessions: as many sessions as one worker takes are idle, are woken, and
