@@ -44,7 +44,7 @@ generate: ## Generate code anew
 
 .PHONY: bench
 bench: setup ## Benchmarks of the intake, beside a bare handler in the same run
-	@set -o pipefail; go test -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship | \
+	@set -o pipefail; go test -v -run '^$$' -bench . -benchmem ./integrations/github ./session/redis ./cmd/ship | \
 		awk '/the whole intake reaches/ { sum = $$0; sub(/.*the whole/, "bench: the whole", sum) } { print } END { print sum }'
 
 .PHONY: load
