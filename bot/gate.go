@@ -170,6 +170,29 @@ func (g *Gate) branch(ctx context.Context, p Passage, branch string) (Passage, e
 	return p, nil
 }
 
+// Lead finds the repository of a request with route, where that was said by
+// somebody else only if they may lead the work there. Otherwise the question is
+// asked again. May is asked for no other request.
+func Lead(r session.Request, may func() (bool, error), route func(session.Request) (string, session.Admission, error)) (name string, a session.Admission, err error) {
+	if r.Led == (session.Person{}) {
+		return route(r)
+	}
+	ok, err := may()
+	if err != nil {
+		return "", session.Admission{}, err
+	}
+	if ok {
+		return route(r)
+	}
+	r.Repo = ""
+	name, a, err = route(r)
+	if a.Question != nil {
+		again := NotLed(*a.Question)
+		a.Question = &again
+	}
+	return name, a, err
+}
+
 // NotLed is a question again, after it was answered for somebody else by one who
 // has no say in that.
 func NotLed(q session.Question) session.Question {

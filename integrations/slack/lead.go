@@ -9,30 +9,16 @@ import (
 )
 
 // lead finds the repository, where that was said by somebody else only if they
-// have a say in it. Otherwise the question is asked again: see route.
+// have a say in it.
 func (w *work) lead(ctx context.Context, r session.Request, m member) (name string, a session.Admission, err error) {
-	may, err := w.mayLead(ctx, r)
-	if err != nil {
-		return "", session.Admission{}, err
-	}
-	if may {
-		return w.route(ctx, r, m)
-	}
-	r.Repo = ""
-	name, a, err = w.route(ctx, r, m)
-	if a.Question != nil {
-		again := bot.NotLed(*a.Question)
-		a.Question = &again
-	}
-	return name, a, err
+	return bot.Lead(r,
+		func() (bool, error) { return w.mayLead(ctx, r) },
+		func(r session.Request) (string, session.Admission, error) { return w.route(ctx, r, m) })
 }
 
 // mayLead tells whether whoever answered in the place of the one who asks may
 // themselves have us work where they lead the work.
 func (w *work) mayLead(ctx context.Context, r session.Request) (bool, error) {
-	if r.Led == (session.Person{}) {
-		return true, nil
-	}
 	m, err := w.member(ctx, r.Led)
 	if err != nil || m.barred != "" {
 		return false, err
