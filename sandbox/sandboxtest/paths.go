@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"ship/sandbox"
@@ -17,14 +18,33 @@ import (
 
 // FuzzPaths fuzzes what people and agents may give as a path: whatever it is, no
 // file is written or read, and no process started, outside of a box's two
-// folders. In the box of open, links lead out, and one of them becomes a folder
-// and a link again all the time.
-func FuzzPaths(f *testing.F, open func(f *testing.F) sandbox.Box) {
+// folders. In the box that is made, links lead out, and one of them becomes a
+// folder and a link again all the time.
+func FuzzPaths(f *testing.F, open func(f *testing.F) sandbox.Provider) {
 	for _, path := range oddPaths() {
 		f.Add(path)
 	}
-	m := newMaze(f, open(f))
+	m := newMaze(f, lastingBox(f, open(f)))
 	f.Fuzz(func(t *testing.T, path string) { m.try(t, path) })
+}
+
+// lastingBox makes a box that lasts as long as fuzzing may.
+func lastingBox(f *testing.F, p sandbox.Provider) sandbox.Box {
+	f.Helper()
+	info, err := p.Create(f.Context(), sandbox.Spec{Key: f.Name(), Generation: 1, TTL: time.Hour})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := p.Destroy(context.WithoutCancel(f.Context()), info.ID); err != nil {
+			f.Error(err)
+		}
+	})
+	box, err := p.Attach(f.Context(), info.ID, 0)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return box
 }
 
 // oddPaths are the beginning of what is tried.
