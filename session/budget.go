@@ -60,7 +60,7 @@ const warnShare = 0.8
 // Payer names whose money a request is spent from: the platform and the login, or
 // the account of who has none, written so that a ledger takes it. See ParsePayer.
 func (r Request) Payer() string {
-	who := firstNonEmpty(r.By.Account, r.By.Login)
+	who := r.By.Identity()
 	var b strings.Builder
 	b.WriteString(r.Thread.Platform + ":")
 	for _, c := range []byte(who) {

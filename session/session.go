@@ -36,6 +36,10 @@ type Person struct {
 	Account string `json:"a,omitempty"`
 }
 
+// Identity is by what somebody is told from others on their platform, wherever
+// something is counted by person.
+func (p Person) Identity() string { return firstNonEmpty(p.Account, p.Login) }
+
 // Verb is what a request asks for.
 type Verb string
 

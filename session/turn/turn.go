@@ -8,7 +8,6 @@
 package turn
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -132,8 +131,7 @@ func (w *Worker) slot(ctx context.Context, job session.Job) error {
 func place(s session.State, keep time.Duration) claim {
 	c := claim{id: s.ID, keep: keep}
 	if len(s.Turn.Requests) > 0 {
-		by := s.Turn.Requests[0].By
-		c.person = cmp.Or(by.Account, by.Login)
+		c.person = s.Turn.Requests[0].By.Identity()
 	}
 	return c
 }
