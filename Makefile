@@ -79,6 +79,11 @@ faults: setup ## Two ships in worlds of faults, from new seeds; the last line su
 		go test -race -count=1 -timeout 12h -run '^TestLab$$' -v ./cmd/ship | \
 		awk '/^lab: / { sum = $$0; next } !/^=== / { print } END { print sum }'
 
+.PHONY: sweep
+sweep: setup ## Kill ship at every point of every story, where the tests take some; the last line sums up
+	@set -o pipefail; SHIP_TEST_SWEEP=full go test -count 1 -run 'Sweep$$' -v -timeout 2h ./cmd/ship | \
+		awk '/^ +--- (PASS|FAIL)/ { runs++ } /^ +--- FAIL/ { bad++ } !/^=== / && !/"level":/ { print } END { print "sweep: killed " runs " times, " (bad ? bad " broken" : "0 broken") }'
+
 .PHONY: faults-long
 faults-long: ## The same for hours (LABSEEDS=400)
 	@$(MAKE) faults LABSEEDS=$(if $(filter command line,$(origin LABSEEDS)),$(LABSEEDS),400)

@@ -14,9 +14,8 @@ import (
 	"ship/integrations/linear/lineartest"
 )
 
-// TestLinearSweep is TestSweep for an issue that is handed over in Linear. What
-// a turn passes besides its effects is swept there, and here with
-// SHIP_TEST_SWEEP=full.
+// TestLinearSweep is TestSweep for an issue that is handed over in Linear. It is
+// killed at what Linear gets to see, and anywhere with SHIP_TEST_SWEEP=full.
 func TestLinearSweep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes minutes")
@@ -26,11 +25,7 @@ func TestLinearSweep(t *testing.T) {
 	if len(points) < 30 {
 		t.Fatalf("a turn passed only %d points: %v", len(points), points)
 	}
-	for i, name := range points {
-		if os.Getenv("SHIP_TEST_SWEEP") == "" && !strings.HasPrefix(name, "effect.") {
-			points[i] = ""
-		}
-	}
+	points = chosen(points, "effect.acknowledge", "effect.admit", "effect.begin", "effect.report", "effect.answer")
 	sweep(t, points, func(t *testing.T, n int) { linearKilledRun(t, n, want) })
 }
 
@@ -97,7 +92,7 @@ func TestLinearStorySweep(t *testing.T) {
 			points[i] = ""
 		}
 	}
-	sweep(t, points, func(t *testing.T, n int) {
+	sweep(t, chosen(points), func(t *testing.T, n int) {
 		r := &told{linearRig: newLinearRig(t, linearOptions{})}
 		r.start(fmt.Sprintf("SHIP_TEST_KILL_AT=%d", n))
 		r.play()

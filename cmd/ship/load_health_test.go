@@ -23,7 +23,7 @@ func TestLoadHealth(t *testing.T) {
 // TestLoadHealthOpenCode does so with the real agent, which takes half a
 // gigabyte and a core while it starts.
 func TestLoadHealthOpenCode(t *testing.T) {
-	if size(0, 1) == 0 {
+	if !alone() {
 		t.Skip("set " + loadEnv + " to run the real agent three times at once")
 	}
 	watchHealth(t, 3, rigOptions{more: healthSettings(3), opencode: true, script: modeltest.Steps(
@@ -59,9 +59,7 @@ func watchHealth(t *testing.T, n int, o rigOptions) {
 	if faults := ship.faults(); len(faults) > 0 {
 		t.Errorf("/healthz failed %d times, first: %v", len(faults), faults[0])
 	}
-	if limit := answersIn + bare.took.worst(); ship.took.at(.99) > limit {
-		t.Errorf("/healthz took %s in a hundredth of all cases; the bare server at worst %s", ship.took.at(.99), bare.took.worst())
-	} else if size(0, 1) == 1 && ship.took.worst() > limit {
+	if ship.took.worst() > answersIn+bare.took.worst() && alone() {
 		t.Errorf("/healthz took %s; the bare server at worst %s", ship.took.worst(), bare.took.worst())
 	}
 	r.stop()

@@ -43,7 +43,7 @@ func TestTypingIsHidden(t *testing.T) {
 	if _, err := screen.WriteString("shown\n"); err != nil {
 		t.Fatal(err)
 	}
-	if err := screen.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := screen.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	var seen strings.Builder

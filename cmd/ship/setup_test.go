@@ -77,7 +77,7 @@ func (r *registering) end() error {
 	select {
 	case err := <-r.ended:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		r.t.Fatal("the set-up does not end")
 		return nil
 	}

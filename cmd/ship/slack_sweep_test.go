@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,24 +22,6 @@ func TestSlackSweep(t *testing.T) {
 		t.Fatalf("a turn passed only %d points: %v", len(points), points)
 	}
 	sweep(t, chosen(points, "effect.acknowledge", "effect.begin", "effect.answer"), func(t *testing.T, n int) { slackKilledRun(t, n, want) })
-}
-
-// chosen leaves out the points that begin with none of the names, unless all are
-// to be swept.
-func chosen(points []string, names ...string) []string {
-	if os.Getenv("SHIP_TEST_SWEEP") != "" {
-		return points
-	}
-	for i, point := range points {
-		keep := false
-		for _, name := range names {
-			keep = keep || strings.HasPrefix(point, name)
-		}
-		if !keep {
-			points[i] = ""
-		}
-	}
-	return points
 }
 
 func slackCleanRun(t *testing.T) (world string, points []string) {

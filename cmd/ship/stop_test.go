@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ship/sandbox/agent/modeltest"
 )
@@ -23,7 +22,7 @@ func TestStopInMidTurn(t *testing.T) {
 	r.deliver(r.says(r.issue, "/ship do the steps"))
 	r.await("the agent's second step", patience, func() bool { return len(running("sleep\x00617")) > 0 })
 	r.deliver(r.says(r.issue, "/ship stop"))
-	r.await("the turn to end as stopped", 40*time.Second, func() bool { return strings.Contains(r.sticky(r.issue), "### ⏹️") })
+	r.await("the turn to end as stopped", patience, func() bool { return strings.Contains(r.sticky(r.issue), "### ⏹️") })
 	r.ended(r.issue, patience)
 	if left := running("sleep\x00617"); len(left) > 0 {
 		t.Errorf("what the agent ran still runs: %v", left)
