@@ -106,8 +106,12 @@ func (p *Provider) awaitGuest(ctx context.Context, s seen) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, errSlow)
 	defer cancel()
 	guest := p.client(s.record)
+	var last error
 	for {
 		box, err := guest.Health(ctx)
+		if ctx.Err() == nil {
+			last = err // what the end of our patience does to a call says nothing
+		}
 		switch {
 		case err == nil && box != s.ID:
 			return fmt.Errorf("%q answers: %w", box, sandbox.ErrGone)
@@ -118,7 +122,7 @@ func (p *Provider) awaitGuest(ctx context.Context, s seen) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w: %w", context.Cause(ctx), cmp.Or(last, err))
 		case <-time.After(launchPoll):
 		}
 	}
@@ -142,13 +146,17 @@ func (p *Provider) giveUp(ctx context.Context, s seen, why error) error {
 
 // isHopeless: a box that has just been made has no files to lose. Another one
 // has, and only a door that is shut while the container runs is final: something
-// in the box has removed the socket. Somebody may have paused it meanwhile.
+// in the box has removed the socket. One that was only started now may be slow,
+// and somebody may have paused it meanwhile.
 func (p *Provider) isHopeless(ctx context.Context, s seen, why error) bool {
 	if s.state == container.StateCreated {
 		return true
 	}
+	if s.state != container.StateRunning || !errors.Is(why, errShut) {
+		return false
+	}
 	now, err := p.look(ctx, s.ID)
-	return err == nil && now.state == container.StateRunning && errors.Is(why, errShut)
+	return err == nil && now.state == container.StateRunning
 }
 
 // maxSaid bounds what of the guest's complaints goes into an error, in bytes.
