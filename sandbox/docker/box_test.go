@@ -217,16 +217,16 @@ func testTrap(t *testing.T, e engine) {
 	p := open(t, e, docker.Config{})
 	info := create(t, p)
 	box := attach(t, p, info.ID)
-	p.SetPatience(300 * time.Millisecond)
+	p.SetPatience(3 * time.Second)
 	socket := strings.TrimPrefix(e.Settings().Host, "unix://")
 	_, err := box.Spawn(t.Context(), sandbox.Command{Name: "trap", Args: []string{"ln", "-sfn", socket, "/run/ship-door/guest.sock"}})
-	for deadline := time.Now().Add(time.Minute); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		_, err = box.Process(t.Context(), "trap")
 	}
 	wantErr(t, "through a link", err, sandbox.ErrTransient, "no socket")
 	_, err = p.Attach(t.Context(), info.ID, time.Minute)
 	wantErr(t, "Attach", err, sandbox.ErrGone)
-	p.SetPatience(time.Minute)
+	p.SetPatience(patience)
 	if again := create(t, p); again.ID == info.ID {
 		t.Error("Create returned the box that cannot be reached")
 	}
@@ -271,6 +271,7 @@ func testLeftovers(t *testing.T, e engine) {
 
 // TestCancelled: whoever gives up gets to know just that.
 func TestCancelled(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	p := open(t, e, docker.Config{})
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -22,6 +22,9 @@ import (
 // programs, DOCKER_HOST the engine.
 func each(t *testing.T, test func(*testing.T, engine)) {
 	t.Helper()
+	if os.Getenv("SHIP_TEST_DOCKER_IMAGE") == "" {
+		t.Parallel() // a stand-in is each test's own
+	}
 	t.Run("stand-in", func(t *testing.T) { test(t, newEngine(t)) })
 	if os.Getenv("SHIP_TEST_DOCKER_IMAGE") != "" {
 		t.Run("engine", func(t *testing.T) { test(t, realEngine(t)) })
@@ -112,7 +115,7 @@ func (d *daemon) End(id string) {
 		d.t.Fatalf("ending a container: %v", err)
 	}
 	running := client.Filters{}.Add("id", id).Add("status", string(container.StateRunning))
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		found, err := d.api.ContainerList(d.t.Context(), client.ContainerListOptions{All: true, Filters: running})
 		if err != nil || time.Now().After(deadline) {
 			d.t.Fatalf("the container has not ended: %v", err)

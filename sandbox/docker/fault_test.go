@@ -17,10 +17,12 @@ import (
 	"ship/sandbox"
 	"ship/sandbox/docker"
 	"ship/sandbox/docker/dockertest"
+	"ship/sandbox/sandboxtest"
 )
 
 // TestCheck: what a person has to mend is said, with what to do.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	plain := func(*system.Info) {}
 	for _, c := range []struct {
@@ -53,6 +55,7 @@ func TestCheck(t *testing.T) {
 }
 
 func TestWeak(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	p := open(t, e, docker.Config{})
 	e.Inform(func(i *system.Info) {
@@ -68,6 +71,7 @@ func TestWeak(t *testing.T) {
 
 // TestRootless: what a rootless engine calls root is whoever runs ship.
 func TestRootless(t *testing.T) {
+	t.Parallel()
 	e := standIn{dockertest.New(t)}
 	e.Inform(func(i *system.Info) { i.SecurityOptions = append(i.SecurityOptions, "name=rootless") })
 	p := open(t, e, docker.Config{})
@@ -79,6 +83,7 @@ func TestRootless(t *testing.T) {
 
 // TestFaults: what the engine answers keeps its meaning, and nothing is left.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		fault dockertest.Fault
 		want  error // nil: it goes well all the same
@@ -121,6 +126,7 @@ func TestFaults(t *testing.T) {
 
 // TestRemovalUnderWay: somebody else removes the container at the same time.
 func TestRemovalUnderWay(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	p := open(t, e, docker.Config{})
 	info := create(t, p)
@@ -138,9 +144,7 @@ func TestGuestThatFails(t *testing.T) { each(t, testGuestThatFails) }
 
 func testGuestThatFails(t *testing.T, e engine) {
 	program := filepath.Join(t.TempDir(), "guest")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho cannot do this >&2\nexit 3\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	sandboxtest.WriteProgram(t, program, "#!/bin/sh\necho cannot do this >&2\nexit 3\n")
 	set := e.Settings()
 	set.Guest = program
 	p := open(t, e, docker.Config{Settings: set})
@@ -171,6 +175,7 @@ func deny(args []string) int {
 
 // TestDenied: the socket belongs to root and a group, as it usually does.
 func TestDenied(t *testing.T) {
+	t.Parallel()
 	const nobody = 65534
 	dir, err := os.MkdirTemp("", "denied")
 	if err != nil {
@@ -216,13 +221,12 @@ func copySelf(t *testing.T, dir string) string {
 	program := filepath.Join(dir, "docker.test")
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := os.WriteFile(program, binary, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	sandboxtest.WriteProgram(t, program, string(binary))
 	return program
 }
 
 func TestSettings(t *testing.T) {
+	t.Parallel()
 	good := settings("unix:///var/run/docker.sock")
 	for want, spoil := range map[string]func(*docker.Settings){
 		"":      func(*docker.Settings) {},

@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 		// Not os.Exit, at which the race detector would sleep for a second.
 		syscall.Exit(roles[os.Args[1]](os.Args[2:]))
 	}
+	if err := sandboxtest.Overlap(); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -72,6 +75,9 @@ func get(args []string) int {
 	}
 	return 0
 }
+
+// patience bounds every wait for what only a fault keeps from coming.
+const patience = 3 * time.Minute
 
 // inBox is where the test binary lies in a box.
 const inBox = "/opt/ship/ship"
@@ -123,7 +129,7 @@ func open(t testing.TB, e engine, cfg docker.Config) *docker.Provider {
 
 func spec(t *testing.T) sandbox.Spec {
 	t.Helper()
-	return sandbox.Spec{Key: t.Name(), Generation: 1, TTL: time.Minute}
+	return sandbox.Spec{Key: t.Name(), Generation: 1, TTL: time.Hour}
 }
 
 func create(t *testing.T, p *docker.Provider) sandbox.Info {
@@ -159,6 +165,7 @@ func shell(t *testing.T, box sandbox.Box, name, script string) string {
 }
 
 func TestProvider(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	// Longer than what a unix socket's address may hold.
 	dir := filepath.Join(t.TempDir(), "a-folder-with-a-long-name-as-there-are-in-the-wild", "and-yet-another-one")

@@ -42,8 +42,9 @@ func testTogether(t *testing.T, e engine) {
 	var all sync.WaitGroup
 	for _, step := range steps {
 		p := open(t, e, docker.Config{Dir: dir})
-		// A pause may come while another waits for the guest; it wakes it again.
-		p.SetPatience(2 * time.Second)
+		// A pause may come while another waits for the guest; it wakes it again. A
+		// guest that is only slow has to come sooner than that.
+		p.SetPatience(15 * time.Second)
 		all.Go(func() {
 			for range 8 {
 				if err := step(p); err != nil && !errors.Is(err, sandbox.ErrTransient) && !errors.Is(err, sandbox.ErrBusy) {
@@ -64,6 +65,7 @@ func testTogether(t *testing.T, e engine) {
 // TestWokenMeanwhile: the engine's list is old when it comes. By it the box
 // sleeps, and by its folder it does not any more; it is not taken for dead.
 func TestWokenMeanwhile(t *testing.T) {
+	t.Parallel()
 	e := newEngine(t)
 	dir := t.TempDir()
 	p, other := open(t, e, docker.Config{Dir: dir}), open(t, e, docker.Config{Dir: dir})

@@ -197,7 +197,7 @@ func TestGuestDied(t *testing.T) {
 func awaitErr(t *testing.T, want error, call func() error) {
 	t.Helper()
 	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		if err = call(); errors.Is(err, want) {
 			return
 		}

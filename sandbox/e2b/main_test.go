@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 			syscall.Exit(echo(os.Args[2]))
 		}
 	}
+	if err := sandboxtest.Overlap(); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -97,7 +100,7 @@ func (w *world) open(t testing.TB, changes ...func(*e2b.Config)) *e2b.Provider {
 
 func spec(t *testing.T) sandbox.Spec {
 	t.Helper()
-	return sandbox.Spec{Key: t.Name(), Generation: 1, TTL: time.Minute}
+	return sandbox.Spec{Key: t.Name(), Generation: 1, TTL: 5 * time.Minute}
 }
 
 func create(t *testing.T, p *e2b.Provider) sandbox.Info {

@@ -162,6 +162,7 @@ func execute(t *testing.T, box sandbox.Box, cmd sandbox.Command) (int, string) {
 
 // TestEgress goes out of a box by name, with the programs that people use.
 func TestEgress(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	o := goOutside(t, dir)
@@ -220,7 +221,7 @@ func (o *outside) end(t *testing.T, box sandbox.Box) {
 	}
 	select {
 	case <-o.held:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("nobody asked")
 	}
 	if err := o.broker.End(t.Context(), "one", "1"); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"ship/sandbox"
 	"ship/sandbox/local"
+	"ship/sandbox/sandboxtest"
 )
 
 // gateway makes a box, starts a process in it, says so, and waits for its own
@@ -29,7 +30,7 @@ func gateway(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	info, err := p.Create(ctx, sandbox.Spec{Key: args[1], Generation: 1, TTL: time.Minute})
+	info, err := p.Create(ctx, sandbox.Spec{Key: args[1], Generation: 1, TTL: time.Hour})
 	if err != nil {
 		return fail(err)
 	}
@@ -50,6 +51,7 @@ func gateway(args []string) int {
 // TestSurvival: the process that made a box is killed with its whole group; the
 // box goes on and is found again.
 func TestSurvival(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	id, pid := killedGateway(t, dir)
@@ -127,6 +129,7 @@ func killedGateway(t *testing.T, dir string) (id string, pid int) {
 
 // TestLeftovers: what crashes left in the folder goes, and nothing else.
 func TestLeftovers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := open(t, local.Config{Dir: dir})
 	write := func(name, text string) string {
@@ -168,6 +171,7 @@ func TestLeftovers(t *testing.T) {
 
 // TestReusedPID: a number that now belongs to somebody else is not our box.
 func TestReusedPID(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p := open(t, local.Config{Dir: dir})
 	innocent := exec.CommandContext(t.Context(), "sleep", "600")
@@ -229,7 +233,7 @@ func TestCheck(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("PATH", dir)
 			if script != "" {
-				writeProgram(t, filepath.Join(dir, "bwrap"), script)
+				sandboxtest.WriteProgram(t, filepath.Join(dir, "bwrap"), script)
 			}
 			p := open(t, local.Config{})
 			err := p.Check(t.Context())
@@ -257,7 +261,7 @@ func TestOldBubblewrap(t *testing.T) {
 	}
 	old := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in *--disable-userns*) echo 'unknown option' >&2; exit 1;; esac\nexec " + bwrap + " \"$@\"\n"
-	writeProgram(t, filepath.Join(old, "bwrap"), script)
+	sandboxtest.WriteProgram(t, filepath.Join(old, "bwrap"), script)
 	t.Setenv("PATH", old+":"+os.Getenv("PATH"))
 	var said strings.Builder
 	p := open(t, local.Config{Logger: slog.New(slog.NewTextHandler(&said, nil))})
@@ -276,12 +280,13 @@ func TestOldBubblewrap(t *testing.T) {
 // TestCreateFails: of a box that cannot be made, nothing is left, and the
 // reason is told.
 func TestCreateFails(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	script := filepath.Join(t.TempDir(), "guest")
 	// Good enough for the check, and no guest after that.
 	text := "#!/bin/sh\ncase \"$*\" in *-check*) exit 0;; esac\necho 'a plain reason' >&2\nexit 1\n"
-	writeProgram(t, script, text)
+	sandboxtest.WriteProgram(t, script, text)
 	p := open(t, local.Config{Dir: dir, Guest: script})
 	_, err := p.Create(t.Context(), sandbox.Spec{Key: "k", TTL: time.Minute})
 	if err == nil || !strings.Contains(err.Error(), "a plain reason") {
@@ -294,11 +299,12 @@ func TestCreateFails(t *testing.T) {
 
 // TestCreateCancelled: so too when the caller loses patience.
 func TestCreateCancelled(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	script := filepath.Join(t.TempDir(), "guest")
-	text := "#!/bin/sh\ncase \"$*\" in *-check*) exit 0;; esac\nexec sleep 600\n"
-	writeProgram(t, script, text)
+	text := "#!/bin/sh\ncase \"$*\" in *-check*) exit 0;; esac\ntrap 'exit 0' TERM\nsleep 600 & wait\n"
+	sandboxtest.WriteProgram(t, script, text)
 	p := open(t, local.Config{Dir: dir, Guest: script})
 	if err := p.Check(t.Context()); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"ship/sandbox"
 	"ship/sandbox/guest"
 	"ship/sandbox/local"
+	"ship/sandbox/sandboxtest"
 )
 
 // TestIsolation looks at a box from inside.
@@ -28,7 +29,7 @@ func TestIsolation(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		writeProgram(t, path, text)
+		sandboxtest.WriteProgram(t, path, text)
 	}
 	p := open(t, local.Config{Binds: []local.Bind{{Host: filepath.Join(host, "tool"), Box: "/opt/tool"}}})
 	_, box := create(t, p)
@@ -211,6 +212,7 @@ func guestIsSafe(t *testing.T, box sandbox.Box, p *local.Provider) {
 
 // TestBroker: the broker is the only way out.
 func TestBroker(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	_, box := create(t, open(t, local.Config{Broker: dir}))

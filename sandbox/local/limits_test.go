@@ -77,7 +77,7 @@ func TestEndlessBomb(t *testing.T) {
 	if _, err := box.Spawn(t.Context(), cmd); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := p.Destroy(ctx, info.ID); err != nil {
 		t.Errorf("Destroy: %v", err)

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 		// Not os.Exit, at which the race detector would sleep for a second.
 		syscall.Exit(roles[os.Args[1]](os.Args[2:]))
 	}
+	if err := sandboxtest.Overlap(); err != nil {
+		panic(err)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -119,7 +122,7 @@ func open(t testing.TB, cfg local.Config) *local.Provider {
 // create makes a box that is destroyed after the test.
 func create(t *testing.T, p *local.Provider) (sandbox.Info, sandbox.Box) {
 	t.Helper()
-	info, err := p.Create(t.Context(), sandbox.Spec{Key: t.Name(), Generation: 1, TTL: time.Minute})
+	info, err := p.Create(t.Context(), sandbox.Spec{Key: t.Name(), Generation: 1, TTL: time.Hour})
 	if err != nil {
 		t.Fatalf("Create: %v", err)
 	}
@@ -149,10 +152,13 @@ func shell(t *testing.T, box sandbox.Box, name, script string) sandbox.Output {
 	return run(t, box, name, "/bin/sh", "-c", script)
 }
 
+// patience bounds every wait for what only a fault keeps from coming.
+const patience = 3 * time.Minute
+
 // await polls until ok: what it waits for announces nothing.
 func await(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}
@@ -160,6 +166,7 @@ func await(t *testing.T, what string, ok func() bool) {
 }
 
 func TestBubblewrap(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	// Longer than what a unix socket's address may hold.
 	dir := filepath.Join(t.TempDir(), "a-folder-with-a-long-name-as-there-are-in-the-wild", "and-yet-another-one")
@@ -170,6 +177,7 @@ func TestBubblewrap(t *testing.T) {
 }
 
 func TestNone(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -188,8 +196,9 @@ func TestNone(t *testing.T) {
 
 // TestNoneBinds: what is bound is found under its name in the box.
 func TestNoneBinds(t *testing.T) {
+	t.Parallel()
 	tool := filepath.Join(t.TempDir(), "tool")
-	writeProgram(t, tool, "#!/bin/sh\necho $1\n")
+	sandboxtest.WriteProgram(t, tool, "#!/bin/sh\necho $1\n")
 	p := open(t, local.Config{Isolation: local.None, Binds: []local.Bind{{Host: tool, Box: "/opt/ship/tool"}}})
 	p.SetBridge("127.0.0.1:0")
 	_, box := create(t, p)
@@ -218,11 +227,11 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeProgram(t, filepath.Join(dir, "local.test"), string(binary))
+	sandboxtest.WriteProgram(t, filepath.Join(dir, "local.test"), string(binary))
 	if err := os.Chown(dir, nobody, nobody); err != nil {
 		t.Fatal(err)
 	}
-	pattern := "TestBubblewrap/(create_twice|destroy|kill|dial|write|spawn_environment)|TestIsolation"
+	pattern := "TestBubblewrap/contract/(create_twice|destroy|kill|dial|write|spawn_environment)|TestIsolation"
 	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "local.test"), "-test.run", pattern, "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir, "PATH=" + os.Getenv("PATH"), "HOME=" + dir}

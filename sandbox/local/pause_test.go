@@ -32,6 +32,7 @@ func processesOf(t *testing.T, dir string) (found []string) {
 // a handle of before finds nobody. It wakes with its files and without its
 // processes, also when many want it at once.
 func TestPausedBoxIsOnlyAFolder(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	p := open(t, local.Config{Dir: dir})
@@ -101,6 +102,7 @@ func wakeAtOnce(t *testing.T, p *local.Provider, id string) {
 // TestPauseCutShort: ship was killed when it had noted the pause and not ended
 // the processes yet. The box counts as paused, and whoever wakes it ends them.
 func TestPauseCutShort(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	p := open(t, local.Config{Dir: dir})
@@ -135,6 +137,7 @@ func TestPauseCutShort(t *testing.T) {
 
 // TestWakeFails: a box that cannot be woken now stays what it was.
 func TestWakeFails(t *testing.T) {
+	t.Parallel()
 	needBubblewrap(t)
 	dir := t.TempDir()
 	p := open(t, local.Config{Dir: dir})
@@ -165,6 +168,7 @@ func TestWakeFails(t *testing.T) {
 // TestNonePaused: without isolation a paused box leaves its place to another, and
 // wakes when that is free again.
 func TestNonePaused(t *testing.T) {
+	t.Parallel()
 	p := open(t, local.Config{Isolation: local.None})
 	p.SetBridge("127.0.0.1:0")
 	first, _ := create(t, p)

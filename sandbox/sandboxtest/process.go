@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	mathrand "math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -225,18 +227,20 @@ func outputBackground(t *testing.T, s suite) {
 
 func killGroup(t *testing.T, s suite) {
 	box := s.box(t)
+	// Where there is no isolation, the sleepers of others can be seen as well.
+	whole := strconv.Itoa(1e6 + mathrand.IntN(1e6))
 	// One child in the group, one grandchild, and one that has left for a
 	// session of its own.
-	p := spawn(t, box, command("tree", `
-		sh -c 'sh -c "echo a; exec sleep 601" & exec sleep 602' &
-		setsid sh -c 'echo b; exec sleep 603' &
-		exec sleep 604`))
+	p := spawn(t, box, command("tree", strings.ReplaceAll(`
+		sh -c 'sh -c "echo a; exec sleep WHOLE1" & exec sleep WHOLE2' &
+		setsid sh -c 'echo b; exec sleep WHOLE3' &
+		exec sleep WHOLE4`, "WHOLE", whole)))
 	awaitText(t, box, p.Output, "a\n")
 	awaitText(t, box, p.Output, "b\n")
-	if err := box.Kill(t.Context(), "tree", 5*time.Second); err != nil {
+	if err := box.Kill(t.Context(), "tree", patience); err != nil {
 		t.Fatalf("Kill: %v", err)
 	}
-	out := shell(t, box, "look", `for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' < $f 2>/dev/null; echo; done | grep '^sleep 60[1-4] '`)
+	out := shell(t, box, "look", `for f in /proc/[0-9]*/cmdline; do tr '\0' ' ' < $f 2>/dev/null; echo; done | grep '^sleep `+whole+`[1-4] '`)
 	if out.ExitCode == 0 {
 		t.Errorf("still there: %s", out.Data)
 	}

@@ -24,12 +24,29 @@ type Factory struct {
 	Single bool
 }
 
-// Run runs the suite. Boxes need /bin/sh and the usual small programs.
+// Run runs the suite, and returns when all of it is over. Boxes need /bin/sh and
+// the usual small programs.
 func Run(t *testing.T, f Factory) {
-	for _, test := range []struct {
-		name string
-		run  func(t *testing.T, s suite)
-	}{
+	t.Run("contract", func(t *testing.T) {
+		for _, test := range contract() {
+			t.Run(test.name, func(t *testing.T) {
+				if !f.Single {
+					t.Parallel()
+				}
+				test.run(t, suite{f, f.Open(t)})
+			})
+		}
+	})
+}
+
+// clause is one thing that is expected of every provider.
+type clause struct {
+	name string
+	run  func(t *testing.T, s suite)
+}
+
+func contract() []clause {
+	return []clause{
 		{"create twice makes one box", createTwice},
 		{"create concurrently makes one box", createConcurrently},
 		{"create records the higher generation", createGeneration},
@@ -62,8 +79,6 @@ func Run(t *testing.T, f Factory) {
 		{"dial", dial},
 		{"dial a closed port", dialClosed},
 		{"another handle sees the same", secondHandle},
-	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, suite{f, f.Open(t)}) })
 	}
 }
 
@@ -73,11 +88,11 @@ type suite struct {
 	sandbox.Provider
 }
 
-// ttl is long enough for a test, and short enough for what a test leaves.
-const ttl = 2 * time.Minute
+// ttl is long enough for a test on a machine that has little time for it.
+const ttl = 10 * time.Minute
 
-// patience bounds every wait.
-const patience = time.Minute
+// patience bounds every wait for what only a fault keeps from coming.
+const patience = 3 * time.Minute
 
 // spec is a box of its own for a test.
 func spec(t *testing.T) sandbox.Spec {

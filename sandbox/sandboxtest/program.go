@@ -1,4 +1,4 @@
-package local_test
+package sandboxtest
 
 import (
 	"os"
@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// writeProgram writes a file that is executed afterwards. A process that another
+// WriteProgram writes a file that is executed afterwards. A process that another
 // test is just starting has all files of ours open until its own program runs,
 // and a program that anybody has open for writing cannot be executed ("text file
 // busy"). So nothing may be started meanwhile.
-func writeProgram(t testing.TB, path, text string) {
+func WriteProgram(t testing.TB, path, text string) {
 	t.Helper()
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
