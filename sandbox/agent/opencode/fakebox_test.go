@@ -16,9 +16,15 @@ import (
 
 	"ship/sandbox"
 	"ship/sandbox/agent"
+	"ship/sandbox/sandboxtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := sandboxtest.Overlap(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // fakeBox is a box in memory. It lives in a synctest bubble, so that waiting
 // costs no time.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 // fakeServer speaks OpenCode's HTTP API from memory.
@@ -24,6 +25,8 @@ type fakeServer struct {
 	questions   []map[string]any
 	// sick answers every call with this status.
 	sick int
+	// slow delays every answer.
+	slow time.Duration
 	// calls counts requests by method and path.
 	calls  map[string]int
 	bodies map[string][]string
@@ -58,8 +61,9 @@ func newFakeServer() *fakeServer {
 func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.calls[r.Method+" "+r.URL.Path]++
-	sick, password := s.sick, s.password
+	sick, slow, password := s.sick, s.slow, s.password
 	s.mu.Unlock()
+	time.Sleep(slow)
 	if _, given, _ := r.BasicAuth(); password != "" && given != password {
 		sick = http.StatusUnauthorized
 	}

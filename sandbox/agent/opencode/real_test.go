@@ -24,7 +24,7 @@ func TestReal(t *testing.T) {
 	t.Run("together", func(t *testing.T) {
 		t.Run("work", s.testWork)
 		t.Run("once", s.testOnce)
-		t.Run("steer", func(t *testing.T) { s.testSteer(t, "slow", "bash: sleep 3") })
+		t.Run("steer", func(t *testing.T) { s.testSteer(t, "slow", "bash: until test -e slow.go") })
 		t.Run("steer at the end", func(t *testing.T) { s.testSteer(t, "talks", "thinking") })
 		t.Run("leave and come back", s.testLeave)
 		t.Run("stop", s.testStop)
@@ -92,8 +92,7 @@ func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 // the turn.
 func (s *stage) testOnce(t *testing.T) {
 	t.Parallel()
-	run := s.run("slow")
-	run.Title, run.Prompt.ID = "once", "once"
+	run := s.run("once")
 	ctx := t.Context()
 	id, err := s.agent.Open(ctx, run.Title)
 	if err != nil {
@@ -102,7 +101,6 @@ func (s *stage) testOnce(t *testing.T) {
 	if again, err := s.agent.Open(ctx, run.Title); again != id {
 		t.Errorf("opened %s, then %s (%v)", id, again, err)
 	}
-	before := s.model.Tally("slow").Starts
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() {
@@ -112,20 +110,15 @@ func (s *stage) testOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
+	s.release(t, "once")
 	if res := s.supervise(t, run); res.Ending != agent.Completed || len(res.Calls) != 1 {
 		t.Errorf("result %+v", res)
 	}
 	if err := s.agent.Prompt(ctx, id, run.Prompt); err != nil {
 		t.Error(err)
 	}
-	starts := 0
-	for _, r := range s.model.Requests() {
-		if r.Model == "slow" && r.Step == 0 && strings.Contains(r.User, "please slow") {
-			starts++
-		}
-	}
-	if starts != 1 {
-		t.Errorf("the turn was begun %d times (%d before)", starts, before)
+	if n := s.model.Tally("once"); n != (modeltest.Tally{Requests: 2, Distinct: 2, Starts: 1}) {
+		t.Errorf("the model was asked %+v", n)
 	}
 }
 
@@ -138,8 +131,9 @@ func (s *stage) testSteer(t *testing.T, model, doing string) {
 	more := agent.Prompt{ID: "more " + model, Text: "then this for " + model, Model: run.Prompt.Model}
 	said := false
 	run.Progress = func(p agent.Progress) {
-		if !said && p.Doing == doing {
+		if !said && strings.HasPrefix(p.Doing, doing) {
 			said = true
+			defer s.release(t, model)
 			if err := s.agent.Prompt(t.Context(), p.Conversation, more); err != nil {
 				t.Error(err)
 			}
@@ -164,8 +158,24 @@ func (s *stage) testSteer(t *testing.T, model, doing string) {
 // process does.
 func (s *stage) testLeave(t *testing.T) {
 	t.Parallel()
-	run := s.run("slow")
+	run := s.run("left")
 	run.Title, run.Prompt.ID, run.Prompt.Text = "leave", "leave", "leave me"
+	s.leaveAtWork(t, run)
+	s.release(t, "left")
+	if res := s.supervise(t, run); res.Ending != agent.Completed || len(res.Calls) != 1 {
+		t.Errorf("result %+v", res)
+	}
+	for _, r := range s.model.Requests() {
+		if r.Step > 0 && strings.Contains(r.User, "leave me") {
+			return
+		}
+	}
+	t.Error("the turn did not go on")
+}
+
+// leaveAtWork follows a turn until the agent does something, and leaves it there.
+func (s *stage) leaveAtWork(t *testing.T, run agent.Run) {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	run.Progress = func(p agent.Progress) {
 		if len(p.Steps) > 0 {
@@ -176,16 +186,6 @@ func (s *stage) testLeave(t *testing.T) {
 	if !errors.Is(err, errLeave) || res.Ending != "" {
 		t.Fatalf("left with %+v, %v", res, err)
 	}
-	run.Progress = nil
-	if res := s.supervise(t, run); res.Ending != agent.Completed || len(res.Calls) != 1 {
-		t.Errorf("result %+v", res)
-	}
-	for _, r := range s.model.Requests() {
-		if r.Step > 0 && strings.Contains(r.User, "leave me") {
-			return
-		}
-	}
-	t.Error("the turn did not go on")
 }
 
 func (s *stage) testStop(t *testing.T) {
@@ -210,7 +210,8 @@ func (s *stage) testStop(t *testing.T) {
 func (s *stage) testDeadline(t *testing.T) {
 	t.Parallel()
 	run := s.run("varies")
-	run.Limits.Deadline = time.Now().Add(20 * time.Second)
+	s.leaveAtWork(t, run)
+	run.Limits.Deadline = time.Now().Add(2 * time.Second)
 	if res := s.supervise(t, run); res.Ending != agent.TimedOut || res.Cause != nil || len(res.Calls) == 0 {
 		t.Errorf("result %+v", res)
 	}

@@ -26,6 +26,9 @@ const (
 	// glance is how often files in the box are looked at while waiting: a box
 	// has no signal for "this file has grown".
 	glance = 100 * time.Millisecond
+	// maxProbe is how long the last probe of a server waits, after shorter ones:
+	// 34 seconds in all.
+	maxProbe = 16 * time.Second
 	// marker is in the environment of the server and of all that its tools have
 	// started, which are recognised by it after the server itself has died.
 	marker = "SHIP_AGENT=" + sandbox.HomeDir
@@ -207,16 +210,18 @@ func (s *server) launch(ctx context.Context) (*client, error) {
 	return c, nil
 }
 
-// ready waits for the line, and then for an answer.
+// ready waits for the line, and then for an answer, with more patience each time:
+// a request that hangs is of no use, and a server whose machine is busy is none
+// that hangs, and has tools to lose.
 func (s *server) ready(ctx context.Context, c *client, process string) error {
 	if err := s.awaitLine(ctx, process); err != nil {
 		return err
 	}
-	for range 10 {
-		if c.healthy(ctx) {
+	for patience := time.Second; patience <= maxProbe; patience *= 2 {
+		if c.healthy(ctx, patience) {
 			return nil
 		}
-		if err := pause(ctx, glance); err != nil {
+		if err := pause(ctx, patience/10); err != nil {
 			return err
 		}
 	}
@@ -258,9 +263,9 @@ func tail(b []byte) string {
 	return string(bytes.ToValidUTF8(b[max(0, len(b)-500):], nil))
 }
 
-// healthy asks once, for one second: a request that hangs is of no use.
-func (c *client) healthy(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Second, errStarting)
+// healthy asks once.
+func (c *client) healthy(ctx context.Context, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errStarting)
 	defer cancel()
 	var out struct {
 		Healthy bool `json:"healthy"`

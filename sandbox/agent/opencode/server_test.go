@@ -28,6 +28,7 @@ func TestStartAgain(t *testing.T) {
 		{"other models, busy", func(s *started) { s.srv.statuses["ses_x"] = wireStatus{Type: "busy"} }, more, 1},
 		{"server died", func(s *started) { s.box.end(s.box.servers()[0], 137) }, testSetup(), 2},
 		{"server hangs", func(s *started) { s.srv.sick = 500 }, testSetup(), 2},
+		{"server is slow", func(s *started) { s.srv.slow = 6 * time.Second }, testSetup(), 1},
 		{"no record", func(s *started) { delete(s.box.files, recordPath) }, testSetup(), 2},
 		{"broken record", func(s *started) { s.box.files[recordPath] = []byte("{") }, testSetup(), 2},
 		{"process unknown", func(s *started) { delete(s.box.procs, s.box.servers()[0]) }, testSetup(), 2},

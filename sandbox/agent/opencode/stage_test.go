@@ -50,6 +50,13 @@ type stage struct {
 	agent agent.Agent
 }
 
+// silence is how long a model may say nothing: so long that one which is only
+// slow, on a machine that is busy, is not taken for it.
+const silence = 10 * time.Second
+
+// patience bounds every wait for what only a fault keeps from coming.
+const patience = 3 * time.Minute
+
 var errStop, errLeave = errors.New("a person said stop"), errors.New("shutting down")
 
 // sleeper is a command that nobody else on this machine runs.
@@ -64,9 +71,9 @@ func scripts() map[string]modeltest.Script {
 			modeltest.Use(modeltest.Todos(modeltest.Todo{Text: "greet", Status: "completed"})),
 			modeltest.Say("I wrote hello.txt."),
 		),
-		"slow": modeltest.Steps(modeltest.Use(modeltest.Bash("sleep 3")), modeltest.Say("slept")),
+		"slow": waiting("slow"), "once": waiting("once"), "left": waiting("left"),
 		"talks": modeltest.Steps(
-			modeltest.Say("This is a long answer, which takes its time to be said.").Slowly(400*time.Millisecond),
+			modeltest.Say("This is a long answer, which takes its time to be said.").Slowly(time.Second),
 			modeltest.Say("And that too."),
 		),
 		"waits":   modeltest.Steps(modeltest.Use(modeltest.Bash(sleeper)), modeltest.Say("went on")),
@@ -80,6 +87,19 @@ func scripts() map[string]modeltest.Script {
 		"spent":   modeltest.Always(modeltest.Fail(403, agent.CodeBudgetSpent, "the budget is spent")),
 		"denied":  modeltest.Always(modeltest.Fail(401, "invalid_api_key", "bad key at https://u:p@host/v1?key=k123")),
 		"manager": manager,
+	}
+}
+
+// waiting runs a tool that takes until release is called with that name.
+func waiting(name string) modeltest.Script {
+	wait := modeltest.Bash("until test -e " + name + ".go; do sleep 0.1; done")
+	return modeltest.Steps(modeltest.Use(wait), modeltest.Say("waited"))
+}
+
+func (s *stage) release(t *testing.T, name string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.repo.dir, name+".go"), nil, 0o644); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -127,7 +147,7 @@ func newStage(t *testing.T) *stage {
 	slices.SortFunc(p.Models, func(a, b agent.Offer) int { return strings.Compare(a.Name, b.Name) })
 	p.Models[0].Context = 0 // not every model's limits are known
 	s.setup = agent.Setup{
-		Program: prog, Providers: []agent.Provider{p}, Broker: web.URL, Silence: 3 * time.Second,
+		Program: prog, Providers: []agent.Provider{p}, Broker: web.URL, Silence: silence,
 		// Nobody is there: whatever is on the loopback must not go through it.
 		Env: broker.ProxyEnvironment("http://127.0.0.1:9"),
 	}
@@ -170,7 +190,7 @@ func (s *stage) run(model string) agent.Run {
 		Prompt:    agent.Prompt{ID: "turn:" + model + "_1", Text: "please " + model, Model: agent.Model{Provider: "test", Name: model}},
 		StopCause: errStop,
 		Limits: agent.Limits{
-			Deadline: time.Now().Add(5 * time.Minute), Retries: 1, Poll: 400 * time.Millisecond,
+			Deadline: time.Now().Add(2 * patience), Retries: 1, Poll: 400 * time.Millisecond,
 		},
 	}
 }
@@ -188,7 +208,7 @@ func (s *stage) supervise(t *testing.T, run agent.Run) agent.Result {
 // before that. There is no signal for it.
 func awaitSleeper(t *testing.T, root string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); len(sleepers(t, root)) == 0; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(sleepers(t, root)) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Error("the tool did not begin")
 			return
