@@ -15,9 +15,19 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"ship/sandbox/sandboxtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := sandboxtest.Overlap(); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience bounds every wait for what only a fault keeps from coming.
+const patience = 3 * time.Minute
 
 // memory is a ledger that lasts as long as the test.
 type memory struct {

@@ -428,7 +428,7 @@ func TestLargePushNeedsNoMemory(t *testing.T) {
 	b := newGitBench(t)
 	g := b.clone(testGrant(), "core.compression=0", "pack.window=0")
 	g.must("switch", "-q", "-c", "ship/fix")
-	const size = 64 << 20
+	const size = 24 << 20
 	g.noise("noise", size)
 	g.must("add", ".")
 	g.must("commit", "-q", "-m", "noise")

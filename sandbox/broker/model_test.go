@@ -435,7 +435,7 @@ func TestHangingUpstream(t *testing.T) {
 func TestSilentStreamIsCut(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	b := newBench(t, Config{IdleTimeout: 2 * time.Second, Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
+	b := newBench(t, Config{IdleTimeout: slack(t), Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "data: {\"choices\":[{\"delta\":{\"content\":\"half\"}}]}\n\n")
@@ -504,12 +504,13 @@ func TestEndCutsCalls(t *testing.T) {
 // A grant's expiry ends what is under way too.
 func TestExpiryCutsCalls(t *testing.T) {
 	t.Parallel()
+	soon := slack(t)
 	b := newBench(t, Config{Providers: acme(upstream(t, func(_ http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 	}))})
 	g := testGrant()
-	g.Expires = time.Now().Add(300 * time.Millisecond)
+	g.Expires = time.Now().Add(soon)
 	wantCode(t, b.do(g, "POST", chatPath, ask("small")), 403, codeExpired)
 }
 

@@ -14,9 +14,9 @@ import (
 
 // hurried serves a bench's broker again, by a server that allows a request and
 // its answer little time: what a front door does to protect itself.
-func hurried(b *bench) {
+func hurried(b *bench, little time.Duration) {
 	srv := httptest.NewUnstartedServer(b.broker)
-	srv.Config.ReadTimeout, srv.Config.WriteTimeout = 2*time.Second, 2*time.Second
+	srv.Config.ReadTimeout, srv.Config.WriteTimeout = little, little
 	srv.Start()
 	b.Cleanup(srv.Close)
 	b.url = srv.URL
@@ -24,18 +24,19 @@ func hurried(b *bench) {
 
 func TestStreamOutlivesTheServersLimit(t *testing.T) {
 	t.Parallel()
+	little := slack(t)
 	b := newBench(t, Config{Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for range 3 {
 			fmt.Fprint(w, "data: {}\n\n")
 			w.(http.Flusher).Flush()
 			select {
-			case <-time.After(time.Second):
+			case <-time.After(little / 2):
 			case <-r.Context().Done():
 			}
 		}
 	}))})
-	hurried(b)
+	hurried(b, little)
 	if got := text(t, b.do(testGrant(), "POST", chatPath, ask("small"))); strings.Count(got, "data:") != 3 {
 		t.Errorf("got %q", got)
 	}
@@ -47,13 +48,14 @@ func TestPushOutlivesTheServersLimit(t *testing.T) {
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%d bytes, %v", len(body), err)
 	})
-	hurried(b)
+	little := slack(t)
+	hurried(b, little)
 	head := pkt(zeros+" "+ones+" refs/heads/ship/fix\x00 report-status") + "0000"
 	pr, pw := io.Pipe()
 	go func() {
 		io.WriteString(pw, head)
 		for range 3 {
-			time.Sleep(time.Second) // the time that passes is the test
+			time.Sleep(little / 2) // the time that passes is the test
 			io.WriteString(pw, "PACK")
 		}
 		pw.Close()
@@ -81,7 +83,7 @@ func connect(b *bench, path, head string) net.Conn {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		b.Fatal(err)
 	}
 	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: box\r\nAuthorization: Bearer %s\r\n%s", path, b.token(testGrant()), head)
@@ -127,7 +129,7 @@ func TestSilentRequestIsCut(t *testing.T) {
 func TestClientThatDoesNotReadIsCut(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{})
-	b := newBench(t, Config{IdleTimeout: 2 * time.Second, Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
+	b := newBench(t, Config{IdleTimeout: slack(t), Providers: acme(upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		defer close(gone)
 		w.Header().Set("Content-Type", "text/event-stream")
 		line := []byte("data: " + strings.Repeat("x", 64<<10) + "\n\n")

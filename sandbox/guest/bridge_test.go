@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"ship/sandbox"
 	"ship/sandbox/guest"
@@ -152,17 +152,24 @@ func TestBridgeLarge(t *testing.T) {
 
 func hexOf(sum hash.Hash) string { return hex.EncodeToString(sum.Sum(nil)) }
 
-// pack is a body of a known size and content.
-func pack(size int64) io.Reader { return io.LimitReader(&counter{}, size) }
+// pack is a body of a known size and content: a block over and over, of a length
+// that no buffer has.
+func pack(size int64) io.Reader {
+	block := make([]byte, 1<<16+7)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(block)
+	return io.LimitReader(&loop{block: block}, size)
+}
 
-type counter struct{ n byte }
+// loop is its block without end.
+type loop struct {
+	block []byte
+	at    int
+}
 
-func (c *counter) Read(p []byte) (int, error) {
-	for i := range p {
-		c.n = c.n*31 + 7
-		p[i] = c.n
-	}
-	return len(p), nil
+func (l *loop) Read(p []byte) (int, error) {
+	n := copy(p, l.block[l.at:])
+	l.at = (l.at + n) % len(l.block)
+	return n, nil
 }
 
 // TestBridgeURL: where there is no socket, the broker has a URL.
@@ -173,7 +180,7 @@ func TestBridgeURL(t *testing.T) {
 	if err := b.Write(t.Context(), sandbox.TokenPath, []byte("t"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Addr: address, ReadHeaderTimeout: time.Second,
+	server := &http.Server{Addr: address, ReadHeaderTimeout: patience,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprint(w, r.Host, " ", r.URL, " ", r.Header["Authorization"])
 		})}

@@ -45,7 +45,7 @@ func (b *box) say(t *testing.T, request string) (*http.Response, *bufio.Reader, 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, request); err != nil {

@@ -22,7 +22,7 @@ func TestHeadIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = conn.SetDeadline(time.Now().Add(patience))
 	_, _ = io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: x\r\n")
 	line := "X-Long: " + strings.Repeat("x", 1000) + "\r\n"
 	for sent := 0; sent < 4<<20; sent += len(line) {

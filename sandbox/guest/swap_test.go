@@ -38,7 +38,7 @@ func TestSwapped(t *testing.T) {
 	}()
 	var went, refused int
 	// Until both were met often: the swaps have no order.
-	for deadline := time.Now().Add(time.Minute); (went < 100 || refused < 100) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); (went < 100 || refused < 100) && time.Now().Before(deadline); {
 		err := f.write("/work/swap/x", strings.NewReader("mine"), 0o644)
 		if data, err := f.read("/work/swap/secret", 0); err == nil {
 			t.Fatalf("read %q", data)

@@ -86,7 +86,7 @@ func TestATerminalEndsWithItsClient(t *testing.T) {
 		t.Fatalf("before: %v", err)
 	}
 	_ = term.Close()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Stat("/proc/" + pid); errors.Is(err, os.ErrNotExist) {
 			break
 		}

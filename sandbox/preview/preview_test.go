@@ -277,7 +277,7 @@ func TestUpgrade(t *testing.T) {
 	if line, err := in.ReadString('\n'); err != nil || line != "hello\n" {
 		t.Errorf("%q, %v", line, err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	if _, err := in.ReadByte(); err == nil || errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, io.EOF) {
 		t.Errorf("after the link's end: %v", err)
 	}
