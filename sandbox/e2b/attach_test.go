@@ -15,23 +15,20 @@ import (
 	"ship/sandbox/e2b/e2btest"
 )
 
-// ends is when a box ends, as E2B has it.
-func (w *world) ends(t *testing.T) time.Duration {
+// wantEnd wants that a box, as E2B has it, ends a span after a moment between
+// begin and now.
+func (w *world) wantEnd(t *testing.T, what string, begin time.Time, span time.Duration) {
 	t.Helper()
-	return time.Until(w.one(t).Ends)
-}
-
-func wantAbout(t *testing.T, what string, got, want time.Duration) {
-	t.Helper()
-	if got < want-5*time.Second || got > want+2*time.Second {
-		t.Errorf("%s: the box ends in %s, want %s", what, got, want)
+	ends := w.one(t).Ends
+	if ends.Before(begin.Add(span-time.Second)) || ends.After(time.Now().Add(span+2*time.Second)) {
+		t.Errorf("%s: the box ends in %s, want %s", what, time.Until(ends), span)
 	}
 }
 
 // TestExpiry: what is set is what was meant, whatever a connect does.
 func TestExpiry(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{})
+	w := newWorld(t, e2btest.Options{Ship: true})
 	p := w.open(t)
 	info := create(t, p)
 	extend := func(d time.Duration) {
@@ -40,21 +37,24 @@ func TestExpiry(t *testing.T) {
 			t.Fatalf("Extend: %v", err)
 		}
 	}
+	begin := time.Now()
 	extend(30 * time.Minute)
-	wantAbout(t, "extended", w.ends(t), 30*time.Minute)
+	w.wantEnd(t, "extended", begin, 30*time.Minute)
 	w.vault.Lose() // so that attaching has to connect
 	attach(t, p, info.ID)
-	wantAbout(t, "attached", w.ends(t), 30*time.Minute)
+	w.wantEnd(t, "attached", begin, 30*time.Minute)
+	begin = time.Now()
 	extend(2 * time.Hour)
-	wantAbout(t, "beyond what the plan allows", w.ends(t), time.Hour)
+	w.wantEnd(t, "beyond what the plan allows", begin, time.Hour)
 	if err := p.Pause(t.Context(), info.ID); err != nil {
 		t.Fatal(err)
 	}
 	extend(time.Minute)
+	begin = time.Now()
 	if _, err := p.Attach(t.Context(), info.ID, 10*time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	wantAbout(t, "woken", w.ends(t), 10*time.Minute)
+	w.wantEnd(t, "woken", begin, 10*time.Minute)
 	w.Advance(11 * time.Minute)
 	if _, err := p.Attach(t.Context(), info.ID, time.Minute); !errors.Is(err, sandbox.ErrGone) {
 		t.Errorf("after its time: %v", err)
@@ -67,11 +67,12 @@ func TestLongLife(t *testing.T) {
 	w := newWorld(t, e2btest.Options{MaxLife: 24 * time.Hour})
 	p := w.open(t, func(c *e2b.Config) { c.MaxLife = 24 * time.Hour })
 	info := create(t, p)
+	begin := time.Now()
 	for _, until := range []time.Duration{3 * time.Hour, 2 * time.Hour} {
 		if err := p.Extend(t.Context(), info.ID, time.Now().Add(until)); err != nil {
 			t.Fatal(err)
 		}
-		wantAbout(t, "extended", w.ends(t), 3*time.Hour)
+		w.wantEnd(t, "extended", begin, 3*time.Hour)
 	}
 }
 
@@ -119,7 +120,7 @@ func TestPause(t *testing.T) {
 // not taken for the one that it was.
 func TestOlderFiles(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{})
+	w := newWorld(t, e2btest.Options{Ship: true})
 	p := w.open(t)
 	info := create(t, p)
 	sleep := func() {
@@ -173,7 +174,7 @@ func TestPauseBusy(t *testing.T) {
 // nobody is left behind whom it does not know.
 func TestGuestDied(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{})
+	w := newWorld(t, e2btest.Options{Ship: true})
 	p := w.open(t)
 	info := create(t, p)
 	box := attach(t, p, info.ID)
@@ -289,7 +290,7 @@ func TestAttachCancelled(t *testing.T) {
 // TestNoSecretInside: nothing that a process of the box can read holds a token.
 func TestNoSecretInside(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{})
+	w := newWorld(t, e2btest.Options{Ship: true})
 	p := w.open(t)
 	box := attach(t, p, create(t, p).ID)
 	out := shell(t, box, "look", `
@@ -311,7 +312,7 @@ func TestNoSecretInside(t *testing.T) {
 // the turn.
 func TestBroker(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{Door: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	w := newWorld(t, e2btest.Options{Ship: true, Door: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization")+" "+string(body))
 	})})

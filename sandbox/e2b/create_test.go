@@ -37,7 +37,7 @@ func TestCreateLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, e2btest.Options{})
+			w := newWorld(t, e2btest.Options{Ship: true})
 			for _, fault := range faults {
 				w.Inject(fault)
 			}
@@ -63,7 +63,7 @@ func TestCreateLost(t *testing.T) {
 // down, else that of the newest generation.
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{})
+	w := newWorld(t, e2btest.Options{Ship: true})
 	p := w.open(t)
 	first := create(t, p)
 	newer := func(o *e2btest.Order) {
@@ -228,7 +228,7 @@ func TestWrongKey(t *testing.T) {
 // TestSealed: what the vault holds is of no use without the key.
 func TestSealed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, e2btest.Options{})
+	w := newWorld(t, e2btest.Options{Ship: true})
 	p := w.open(t)
 	info := create(t, p)
 	values := w.vault.Values()

@@ -131,7 +131,7 @@ func shell(t *testing.T, box sandbox.Box, name, text string) sandbox.Output {
 }
 
 func TestProvider(t *testing.T) {
-	w := newWorld(t, e2btest.Options{PageSize: 1})
+	w := newWorld(t, e2btest.Options{PageSize: 1, Ship: true})
 	sandboxtest.Run(t, sandboxtest.Factory{
 		Open: func(t *testing.T) sandbox.Provider { return w.open(t) },
 		Echo: func(port int) []string { return []string{"/sbin-envd", "echo", fmt.Sprint(port)} },

@@ -10,5 +10,5 @@ import (
 
 // FuzzPaths: no path leads out of a box's folders.
 func FuzzPaths(f *testing.F) {
-	sandboxtest.FuzzPaths(f, func(f *testing.F) sandbox.Provider { return newWorld(f, e2btest.Options{}).open(f) })
+	sandboxtest.FuzzPaths(f, func(f *testing.F) sandbox.Provider { return newWorld(f, e2btest.Options{Ship: true}).open(f) })
 }

@@ -208,7 +208,7 @@ func (s suite) shortLife(t *testing.T) time.Duration {
 	if err := s.Destroy(t.Context(), info.ID); err != nil {
 		t.Fatalf("Destroy: %v", err)
 	}
-	return 2*time.Second + (10 * took).Round(time.Second)
+	return 2*time.Second + (6 * took).Round(time.Second)
 }
 
 func destroyTwice(t *testing.T, s suite) {

@@ -47,6 +47,7 @@ type clause struct {
 
 func contract() []clause {
 	return []clause{
+		{"expiry ends the box", expire}, // first, as it waits longest
 		{"create twice makes one box", createTwice},
 		{"create concurrently makes one box", createConcurrently},
 		{"create records the higher generation", createGeneration},
@@ -54,7 +55,6 @@ func contract() []clause {
 		{"list finds by labels", list},
 		{"attach to what never was", attachUnknown},
 		{"extend never shortens", extend},
-		{"expiry ends the box", expire},
 		{"destroy twice", destroyTwice},
 		{"destroy ends processes and files", destroyFresh},
 		{"pause", pause},

@@ -54,8 +54,8 @@ func (s *Server) make(o Order) (*box, error) {
 			return nil, err
 		}
 	}
-	if s.options.Agent {
-		if err := os.Symlink("/sbin-envd", filepath.Join(b.file("opt"), "opencode")); err != nil {
+	for _, name := range s.tools {
+		if err := os.Symlink("/sbin-envd", filepath.Join(b.file("opt"), name)); err != nil {
 			return nil, err
 		}
 	}

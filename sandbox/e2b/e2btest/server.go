@@ -16,8 +16,12 @@ package e2btest
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -42,6 +46,9 @@ type Options struct {
 	// Agent: the template has a coding agent, which is the test's own program
 	// under another name.
 	Agent bool
+	// Ship: the template has the test's own program as ship, under the name that
+	// its hash gives it, so that it need not be brought in.
+	Ship bool
 	// Disk is how many bytes fit into /work, which then is in memory and gone
 	// with a box's processes. Zero: what this machine has.
 	Disk int64
@@ -69,6 +76,8 @@ type Server struct {
 	options Options
 	dir     string
 	door    string
+	// tools are the names in /opt/ship of what the template has.
+	tools []string
 
 	mu    sync.Mutex
 	boxes map[string]*box // guarded by mu
@@ -86,6 +95,12 @@ func New(t testing.TB, o Options) *Server {
 		o.MaxLife = time.Hour
 	}
 	s := &Server{options: o, dir: t.TempDir(), boxes: map[string]*box{}}
+	if o.Agent {
+		s.tools = append(s.tools, "opencode")
+	}
+	if o.Ship {
+		s.tools = append(s.tools, shipName(t))
+	}
 	control, proxy := httptest.NewServer(s.control()), httptest.NewServer(http.HandlerFunc(s.proxy))
 	s.URL, s.SandboxURL = control.URL, proxy.URL
 	closeDoor := s.openDoor(t)
@@ -101,6 +116,25 @@ func New(t testing.TB, o Options) *Server {
 		}
 	})
 	return s
+}
+
+// shipName is the name of the test's own program in a box.
+func shipName(t testing.TB) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		t.Fatal(err)
+	}
+	return "ship-" + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // Advance lets time pass for all boxes.
