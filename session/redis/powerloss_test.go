@@ -34,7 +34,7 @@ func TestPowerLoss(t *testing.T) {
 			if test.newer {
 				start = redistest.StartNewer
 			}
-			srv := start(t, "--appendfsync", test.fsync)
+			srv := start(t, "--appendfsync", test.fsync, "--dir", t.TempDir()) // on the disk, whatever that is like
 			if test.cut {
 				srv.Kill()
 				srv.Env("LD_PRELOAD=" + held)

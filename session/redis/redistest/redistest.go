@@ -20,9 +20,9 @@ import (
 // patience is how long a server may take to start or to end.
 const patience = time.Minute
 
-// Server is a redis-server on a unix socket in a directory of its own. It
-// forces every write to the disk unless told otherwise. It is used from the
-// test's own goroutine.
+// Server is a redis-server on a unix socket in a directory of its own, in memory
+// where there is room (see makeDir). It forces every write to its file unless
+// told otherwise. It is used from the test's own goroutine.
 type Server struct {
 	tb      testing.TB
 	dir     string
@@ -68,8 +68,7 @@ func prepare(tb testing.TB) *Server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		tb.Fatal("this test needs redis-server 7.0 or newer: apt install redis-server, dnf install redis, or brew install redis")
 	}
-	// Not tb.TempDir: a socket's path may have only 107 bytes.
-	dir, err := os.MkdirTemp("/tmp", "ship")
+	dir, err := makeDir(tb)
 	if err != nil {
 		tb.Fatal(err)
 	}
