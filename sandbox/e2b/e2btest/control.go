@@ -261,7 +261,8 @@ func (s *Server) destroy(w http.ResponseWriter, _ *http.Request, b *box) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// list pages through the boxes. The token of a page is where it begins.
+// list pages through the boxes. The token of a page is when the last box of the
+// page before was started: a box that goes meanwhile hides no other.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	filter, err := url.ParseQuery(r.FormValue("metadata"))
 	limit, bad := strconv.Atoi(r.FormValue("limit"))
@@ -272,20 +273,18 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	if s.options.PageSize > 0 {
 		limit = min(limit, s.options.PageSize)
 	}
-	from, _ := strconv.Atoi(r.FormValue("nextToken"))
-	page, seen := []map[string]any{}, 0
+	after, _ := strconv.ParseInt(r.FormValue("nextToken"), 10, 64)
+	page, last := []map[string]any{}, int64(0)
 	for _, b := range s.sorted() {
-		if !b.matches(filter, strings.Split(r.FormValue("state"), ",")) {
-			continue
-		}
-		if seen++; seen <= from {
+		started := b.started.UnixNano()
+		if started <= after || !b.matches(filter, strings.Split(r.FormValue("state"), ",")) {
 			continue
 		}
 		if len(page) == limit {
-			w.Header().Set("X-Next-Token", strconv.Itoa(from+limit))
+			w.Header().Set("X-Next-Token", strconv.FormatInt(last, 10))
 			break
 		}
-		page = append(page, b.describe())
+		page, last = append(page, b.describe()), started
 	}
 	reply(w, http.StatusOK, page)
 }
