@@ -147,6 +147,9 @@ type Published struct {
 	Changed bool `json:"c,omitempty"`
 	// Files is how many files differ from the base.
 	Files int `json:"f,omitempty"`
+	// Left is one plain sentence with what to do next, if not all of the work
+	// could be pushed; empty: all was.
+	Left string `json:"lf,omitempty"`
 }
 
 // Ending is how a turn came to its end.

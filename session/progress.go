@@ -242,6 +242,9 @@ func (n *step) sum(o Outcome) *Outcome {
 func (n *step) published(p Published) {
 	t := n.Turn
 	t.Changed, t.Files = p.Changed, p.Files
+	if p.Left != "" {
+		t.Outcome = t.crashed(p.Left)
+	}
 	if p.Head != "" && p.Head != n.Head {
 		n.supersede(p.Head)
 		n.Head = p.Head

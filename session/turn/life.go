@@ -146,7 +146,10 @@ func readMarker(ctx context.Context, box sandbox.Box) (int64, error) {
 // mark counts the turn that is about to end. Without the mark, the box is
 // replaced when it wakes.
 func (w *Worker) mark(ctx context.Context, box sandbox.Box, life lifecycle.Box) {
-	if err := box.Write(ctx, markerPath, []byte(strconv.FormatInt(life.Marker+1, 10)+"\n"), 0o644); err != nil {
+	err := w.withRoom(ctx, box, []reserve{lastReserve()}, func() error {
+		return box.Write(ctx, markerPath, []byte(strconv.FormatInt(life.Marker+1, 10)+"\n"), 0o644)
+	})
+	if err != nil {
 		w.Log.WarnContext(ctx, "mark the box", "box", life.ID, "err", err)
 	}
 }
