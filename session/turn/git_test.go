@@ -36,6 +36,11 @@ func (f *folder) here(path string) string {
 }
 
 func (f *folder) Spawn(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
+	if f.tight {
+		if err := os.MkdirAll(filepath.Join(f.dir, "proc", c.Name), 0o755); err != nil {
+			return sandbox.Process{}, err
+		}
+	}
 	args := make([]string, len(c.Args))
 	for i, a := range c.Args {
 		args[i] = f.here(a)

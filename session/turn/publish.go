@@ -33,7 +33,7 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 	defer w.keepAlive(ctx, job, life)()
 	p, err := w.pushIn(ctx, job, box, life)
 	saved := newSaver(w, job, box)
-	if err != nil || p.Left != "" {
+	if err != nil && !noRoom(err) {
 		saved.try(ctx)
 	}
 	if err != nil {

@@ -17,29 +17,33 @@ import (
 // is full, so that what the agent did can be brought out of the box after all.
 type reserve struct {
 	path string
-	size int64 // bytes
+	// size in bytes, and how many have to be left beside it for it to be made.
+	size, beside int64
 }
 
 // workReserve is for the commits that are made of what the agent left, and for
 // git's index, which is written as a whole.
-func workReserve() reserve { return reserve{sandbox.WorkDir + "/.ship-reserve", 16 << 20} }
+func workReserve() reserve { return reserve{sandbox.WorkDir + "/.ship-reserve", 16 << 20, 16 << 20} }
 
 // lastReserve is for what is small and has to be written even if not all of the
 // work can be: a token, the box's marker, what a process prints.
-func lastReserve() reserve { return reserve{sandbox.WorkDir + "/.ship-reserve-last", 1 << 20} }
+func lastReserve() reserve {
+	return reserve{sandbox.WorkDir + "/.ship-reserve-last", 1 << 20, 64 << 10}
+}
 
 // tidyReserve is for the one process that makes room after all else is used up.
-func tidyReserve() reserve { return reserve{sandbox.WorkDir + "/.ship-reserve-tidy", 256 << 10} }
+func tidyReserve() reserve {
+	return reserve{sandbox.WorkDir + "/.ship-reserve-tidy", 256 << 10, 64 << 10}
+}
 
-// reserveRoom makes the files that are not there, unless one would take more
-// than half of what is left. Their content is random, for there are file systems
+// reserveRoom makes the files that are not there, as far as there is room. Their content is random, for there are file systems
 // on which zeros take no room.
 const reserveRoom = `
 while [ $# -gt 0 ]; do
-	if [ ! -s "$1" ] && [ $(( $(stat -f -c '%a * %S' .) )) -ge $(( 2 * $2 )) ]; then
+	if [ ! -s "$1" ] && [ $(( $(stat -f -c '%a * %S' .) )) -ge $(( $2 + $3 )) ]; then
 		head -c "$2" /dev/urandom >"$1.new" && mv -f "$1.new" "$1" || { rm -f "$1.new"; exit 1; }
 	fi
-	shift 2
+	shift 3
 done`
 
 // keepRoom reserves room in a box that a turn begins in. A box without does as
@@ -47,7 +51,7 @@ done`
 func (w *Worker) keepRoom(ctx context.Context, box sandbox.Box) {
 	args := []string{"sh", "-c", reserveRoom, "sh"}
 	for _, r := range []reserve{lastReserve(), tidyReserve(), workReserve()} {
-		args = append(args, r.path, strconv.FormatInt(r.size, 10))
+		args = append(args, r.path, strconv.FormatInt(r.size, 10), strconv.FormatInt(r.beside, 10))
 	}
 	out, err := sandbox.Exec(ctx, box, sandbox.Command{Name: processName("reserve"), Dir: sandbox.WorkDir, Args: args})
 	if err == nil && out.ExitCode != 0 {

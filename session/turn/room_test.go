@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -20,7 +21,7 @@ import (
 // kept is what of a process's output fits into its file, as in a box whose files
 // are all on one disk.
 func (f *folder) kept(name string, out []byte) []byte {
-	path := filepath.Join(f.dir, name+".output")
+	path := filepath.Join(f.dir, "proc", name, "output")
 	_ = os.WriteFile(path, out, 0o600) // what does not fit is dropped
 	data, _ := os.ReadFile(path)
 	return data
@@ -35,15 +36,19 @@ type small struct {
 	log *bytes.Buffer
 }
 
-func newSmall(t *testing.T, megabytes int) *small {
+func newSmall(t *testing.T, kind string, megabytes int) *small {
 	t.Helper()
 	dir := t.TempDir()
 	disk := filepath.Join(dir, "disk")
 	if err := os.Mkdir(disk, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v", err)
+	mount := fmt.Sprintf("mount -t tmpfs -o size=%dm none %s", megabytes, disk)
+	if kind == "ext4" { // which has no room for a folder either when it is full
+		mount = fmt.Sprintf("truncate -s %dM %s.img && mkfs.ext4 -q -m 0 %[2]s.img && mount -o loop %[2]s.img %[2]s", megabytes, disk)
+	}
+	if out, err := exec.CommandContext(t.Context(), "sh", "-c", mount).CombinedOutput(); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(disk, 0); err != nil {
@@ -70,7 +75,11 @@ func (s *small) systemElsewhere() {
 func (s *small) fill() {
 	s.t.Helper()
 	s.agent("head -c 1073741824 /dev/zero >../hog 2>/dev/null || true; head -c 100000 /dev/zero >>../hog 2>/dev/null || true")
-	if err := os.WriteFile(s.box.(*folder).here("/work/one more"), []byte("x"), 0o600); !errors.Is(err, syscall.ENOSPC) {
+	var err error
+	for i := 0; err == nil && i < 1000; i++ {
+		err = os.WriteFile(s.box.(*folder).here(fmt.Sprintf("/work/hog%d", i)), []byte("x"), 0o600)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
 		s.t.Fatalf("there is room left: %v", err)
 	}
 }
@@ -100,7 +109,16 @@ func (s *small) reserved(r reserve) int64 {
 // out of the box, which is not used again.
 func TestFullDiskIsPublished(t *testing.T) {
 	t.Parallel()
-	s := newSmall(t, 48)
+	for _, kind := range []string{"tmpfs", "ext4"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			publishesAll(t, newSmall(t, kind, 56))
+		})
+	}
+}
+
+func publishesAll(t *testing.T, s *small) {
+	t.Helper()
 	s.agent("echo two > b && git add b && git commit -q -m two && echo three > c && head -c 2000000 /dev/urandom > d")
 	s.fill()
 	first, err := s.perform()
@@ -128,14 +146,23 @@ func TestFullDiskIsPublished(t *testing.T) {
 // did not commit does not fit into the room that was reserved, and people hear it.
 func TestFullDiskLeavesTheRest(t *testing.T) {
 	t.Parallel()
-	s := newSmall(t, 64)
-	s.agent("echo two > b && git add b && git commit -q -m two && echo three > c && head -c 20000000 /dev/urandom > d")
+	for _, kind := range []string{"tmpfs", "ext4"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			publishesPart(t, newSmall(t, kind, 10))
+		})
+	}
+}
+
+func publishesPart(t *testing.T, s *small) {
+	t.Helper()
+	s.agent("echo two > b && git add b && git commit -q -m two && echo three > c && head -c 3000000 /dev/urandom > d")
 	s.fill()
 	first, err := s.perform()
 	if err != nil || !first.Changed || first.Files != 1 {
 		t.Fatalf("published %+v, %v\n%s", first, err, s.log)
 	}
-	for _, words := range []string{"no room left on the box's disk", "only what the agent had committed", "`/ship "} {
+	for _, words := range []string{"no room left on the box's disk", "only what the agent had committed, and the rest is in the box only", "`/ship delete "} {
 		if !strings.Contains(first.Left, words) {
 			t.Errorf("people hear %q, without %q", first.Left, words)
 		}
@@ -153,12 +180,12 @@ func TestFullDiskLeavesTheRest(t *testing.T) {
 		t.Errorf("the box that has the rest would be replaced: %d, %v", marker, err)
 	}
 
-	s.agent("rm ../hog d") // what the person was told to ask for
+	s.agent("rm ../hog* d") // what the person was told to ask for
 	s.keepRoom(t.Context(), s.box)
 	if p, err := s.perform(); err != nil || p.Left != "" || s.pushed("c") != "three" {
 		t.Errorf("published %+v, %v, %s", p, err, s.pushed("c"))
 	}
-	if n := s.reserved(workReserve()); n != workReserve().size {
+	if n := s.reserved(lastReserve()); n != lastReserve().size {
 		t.Errorf("%d bytes are reserved", n)
 	}
 }
@@ -167,8 +194,8 @@ func TestFullDiskLeavesTheRest(t *testing.T) {
 // that it is so.
 func TestFullDiskNothingCommitted(t *testing.T) {
 	t.Parallel()
-	s := newSmall(t, 64)
-	s.agent("echo three > c && head -c 20000000 /dev/urandom > d")
+	s := newSmall(t, "tmpfs", 10)
+	s.agent("echo three > c && head -c 3000000 /dev/urandom > d")
 	s.fill()
 	_, err := s.perform()
 	var p *session.Problem
@@ -192,7 +219,7 @@ func TestFullDiskWithoutReserve(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSmall(t, 8)
+			s := newSmall(t, "tmpfs", 8)
 			s.systemElsewhere()
 			if n := s.reserved(workReserve()); n != -1 {
 				t.Fatalf("%d bytes are reserved of 8 MB", n)
@@ -213,7 +240,7 @@ func TestFullDiskWithoutReserve(t *testing.T) {
 // TestFullDiskIsInspected: a secret is not pushed for want of room either.
 func TestFullDiskIsInspected(t *testing.T) {
 	t.Parallel()
-	s := newSmall(t, 8)
+	s := newSmall(t, "tmpfs", 8)
 	s.systemElsewhere()
 	s.Secrets = []string{"sk-the-secret-of-somebody"}
 	s.agent("echo sk-the-secret-of-somebody > b && git add b && git commit -q -m two && echo three > c && head -c 2000000 /dev/urandom > d && rm -f ../.ship-reserve*")
@@ -228,7 +255,7 @@ func TestFullDiskIsInspected(t *testing.T) {
 // printed nothing.
 func TestWhatWasDroppedIsNotNothing(t *testing.T) {
 	t.Parallel()
-	s := newSmall(t, 8)
+	s := newSmall(t, "tmpfs", 8)
 	s.agent("rm -f ../.ship-reserve*")
 	s.fill()
 	for _, args := range [][]string{{"rev-parse", "HEAD"}, {"rev-parse", "nowhere"}, {"status", "--porcelain"}} {

@@ -30,7 +30,7 @@ func (w *Worker) pushIn(ctx context.Context, job session.Job, box sandbox.Box, l
 // box out of which all could be brought is not used again, so that the next turn
 // has room. One that has the rest is.
 func (w *Worker) pushTight(ctx context.Context, job session.Job, box sandbox.Box, life lifecycle.Box) (session.Published, error) {
-	w.mark(ctx, box, life)
+	kept := w.mark(ctx, box, life)
 	part, partly := w.pushCommitted(ctx, job, box)
 	var all session.Published
 	err := w.withRoom(ctx, box, []reserve{workReserve()}, func() (err error) {
@@ -46,11 +46,20 @@ func (w *Worker) pushTight(ctx context.Context, job session.Job, box sandbox.Box
 	}
 	w.tidyUp(ctx, job, box)
 	if partly != nil || !part.Changed {
-		return session.Published{}, errors.Join(err, partly)
+		return session.Published{}, &session.Problem{Say: full(kept, "I could not push", "the work"), Err: errors.Join(err, partly)}
 	}
 	w.Log.WarnContext(ctx, "the box's disk is full: only what is committed is pushed", "session", string(job.State.ID), "box", life.ID, "err", err)
-	part.Left = noRoomSay("I pushed only what the agent had committed, and the rest is in its box only")
+	part.Left = full(kept, "I pushed only what the agent had committed", "the rest")
 	return part, nil
+}
+
+// full says what could not be brought out of a box, and what to do about it. A
+// box that could not even be marked is not used again.
+func full(kept bool, so, rest string) string {
+	if !kept {
+		return "There is no room left on the box's disk, so " + so + ", and " + rest + " is lost. `/ship retry` begins again in a new box."
+	}
+	return noRoomSay(so + ", and " + rest + " is in the box only")
 }
 
 // pushCommitted pushes what the agent committed by itself.
