@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"ship/sandbox"
 	"ship/session"
@@ -308,4 +309,48 @@ func TestNoRoomInGitsWords(t *testing.T) {
 	if noRoom(nil) {
 		t.Error("nothing went wrong")
 	}
+}
+
+// brimful is a cloud whose boxes have no room: the first not even for a token.
+type brimful struct{ *cloud }
+
+func (b brimful) Attach(ctx context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
+	m, err := b.find(id)
+	if err != nil {
+		return nil, err
+	}
+	return brim{m}, b.Extend(ctx, id, time.Now().Add(ttl))
+}
+
+type brim struct{ *machine }
+
+func (b brim) Write(ctx context.Context, path string, data []byte, mode fs.FileMode) error {
+	if b.info.ID == "box1" {
+		return &fs.PathError{Op: "writing", Path: path, Err: syscall.ENOSPC}
+	}
+	return b.machine.Write(ctx, path, data, mode)
+}
+
+func (b brim) Spawn(context.Context, sandbox.Command) (sandbox.Process, error) {
+	return sandbox.Process{}, fmt.Errorf("starting git: %w", syscall.ENOSPC)
+}
+
+// TestABoxWithoutRoomIsReplaced: nobody can make room in a box in which not even
+// an agent can be started. A box that is new and has none is the operator's to
+// mend.
+func TestABoxWithoutRoomIsReplaced(t *testing.T) {
+	inTime(t, func(t *testing.T, h *host) {
+		h.turn(true)
+		h.Boxes = brimful{h.cloud}
+		_, err := h.prepareBox(t.Context(), h.job(session.Prepare))
+		if !noRoom(err) {
+			t.Fatalf("box1 has room: %v", err)
+		}
+		_, err = h.prepareAnother(t.Context(), h.job(session.Prepare), err)
+		h.wants("made box1", "destroyed box1", "made box2")
+		var p *session.Problem
+		if !errors.As(err, &p) || p.Again || !strings.Contains(p.Say, "give boxes more room") || !noRoom(p.Err) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
 }
