@@ -127,6 +127,9 @@ type Prepared struct {
 	// Saved is when what is in the working tree of a fresh box was saved from
 	// another, which was lost; zero: it is only what is on the branch.
 	Saved time.Time `json:"sv,omitzero"`
+	// Replaced: the box is in the place of one that could not be used any more,
+	// with what only that had.
+	Replaced bool `json:"rp,omitempty"`
 	// Life is what is known of the box, which was probed and waits for its turn.
 	Life lifecycle.Box `json:"l,omitzero"`
 }

@@ -25,3 +25,22 @@ func TestLeft(t *testing.T) {
 		t.Errorf("people see %+v", v.Outcome)
 	}
 }
+
+// TestReplaced: people hear that what only another box had is gone.
+func TestReplaced(t *testing.T) {
+	t.Parallel()
+	for replaced, want := range map[bool]int{false: 0, true: 1} {
+		s := told(t, "alice asks: fix it\ndone admit")
+		p := &Prepared{Box: "box", Head: "base1", Fresh: true, Replaced: replaced}
+		s.step(Event{Kind: Done, Performed: &Performed{Effect: s.pending(t, Prepare).ID, Prepared: p}})
+		n := 0
+		for _, e := range s.state.Pending {
+			if e.Kind == Say && strings.Contains(e.Text, "The box was lost") {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("replaced %t: it is told %d times", replaced, n)
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (n *step) prepared(p Prepared) {
 	}
 	n.enter(p)
 	t.Fresh, t.Saved = p.Fresh, p.Saved
-	n.lost()
+	n.lost(p.Replaced)
 	t.Progress.Place, t.Progress.Doing = 0, ""
 	if t.Start == "" {
 		t.Start, t.Deadline = p.Head, n.now.Add(n.policy.TurnTimeout)

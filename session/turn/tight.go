@@ -104,6 +104,7 @@ func (w *Worker) prepareAnother(ctx context.Context, job session.Job, why error)
 			return p, fmt.Errorf("destroy a box without room: %w", err)
 		}
 		p, why = w.prepareBox(ctx, job)
+		p.Replaced = true
 	}
 	if noRoom(why) {
 		why = &session.Problem{
