@@ -172,9 +172,9 @@ func (s State) BoxPolicy(p lifecycle.Policy) lifecycle.Policy {
 }
 
 // lost tells that another box has to do, and from when on the work goes on.
-func (n *step) lost() {
+func (n *step) lost(replaced bool) {
 	t := n.Turn
-	if !t.Fresh || t.Saved.IsZero() && t.Prepares < 2 {
+	if !t.Fresh || t.Saved.IsZero() && t.Prepares < 2 && !replaced {
 		return
 	}
 	text := "The box was lost, so I begin again from what is on the branch."

@@ -127,6 +127,9 @@ type Prepared struct {
 	// Saved is when what is in the working tree of a fresh box was saved from
 	// another, which was lost; zero: it is only what is on the branch.
 	Saved time.Time `json:"sv,omitzero"`
+	// Replaced: the box is in the place of one that could not be used any more,
+	// with what only that had.
+	Replaced bool `json:"rp,omitempty"`
 	// Life is what is known of the box, which was probed and waits for its turn.
 	Life lifecycle.Box `json:"l,omitzero"`
 }
@@ -147,6 +150,9 @@ type Published struct {
 	Changed bool `json:"c,omitempty"`
 	// Files is how many files differ from the base.
 	Files int `json:"f,omitempty"`
+	// Left is one plain sentence with what to do next, if not all of the work
+	// could be pushed; empty: all was.
+	Left string `json:"lf,omitempty"`
 }
 
 // Ending is how a turn came to its end.

@@ -97,14 +97,21 @@ func (n *step) turnBroke(e Effect, f Failed) {
 		t.Outcome = &crash
 		n.publish()
 	case e.Kind == Publish || e.Kind == Open:
-		if t.Outcome != nil {
-			crash.Usage, crash.Answer, crash.Commands = t.Outcome.Usage, t.Outcome.Answer, t.Outcome.Commands
-		}
-		t.Outcome = &crash
+		t.Outcome = t.crashed(f.Say)
 		n.finish()
 	default:
 		n.end(crash)
 	}
+}
+
+// crashed is the outcome of a turn whose work could not be brought out of the
+// box, or not all of it, after the agent's part was over.
+func (t *Turn) crashed(say string) *Outcome {
+	o := Outcome{Ending: Crashed, Say: say, Usage: t.Progress.Usage}
+	if was := t.Outcome; was != nil {
+		o.Usage, o.Answer, o.Commands = was.Usage, was.Answer, was.Commands
+	}
+	return &o
 }
 
 // mayBegin tells whether a turn whose box was lost in one of its steps can begin

@@ -182,7 +182,7 @@ func (n *step) prepared(p Prepared) {
 	}
 	n.enter(p)
 	t.Fresh, t.Saved = p.Fresh, p.Saved
-	n.lost()
+	n.lost(p.Replaced)
 	t.Progress.Place, t.Progress.Doing = 0, ""
 	if t.Start == "" {
 		t.Start, t.Deadline = p.Head, n.now.Add(n.policy.TurnTimeout)
@@ -242,6 +242,9 @@ func (n *step) sum(o Outcome) *Outcome {
 func (n *step) published(p Published) {
 	t := n.Turn
 	t.Changed, t.Files = p.Changed, p.Files
+	if p.Left != "" {
+		t.Outcome = t.crashed(p.Left)
+	}
 	if p.Head != "" && p.Head != n.Head {
 		n.supersede(p.Head)
 		n.Head = p.Head

@@ -21,7 +21,8 @@ import (
 // "WHY" it only answers, with "FAIL" its model refuses, with "PLAN" it keeps a
 // list, with "COMMIT" it commits its work and names the commit, with "ASK" it
 // ends with a question, with "SPILL" it tells all it knows, with "FILL" it
-// leaves no room on the disk.
+// leaves no room on the disk, and with "HOG" not even what ship reserves there,
+// after it has committed a line.
 type fakeAgent struct {
 	mu       sync.Mutex
 	sessions []map[string]any
@@ -177,13 +178,16 @@ func (a *fakeAgent) answer(id, text string, aborted <-chan struct{}) {
 	case strings.Contains(line, "FAIL"):
 		failure = map[string]any{"name": "APIError", "data": map[string]any{"message": reason, "statusCode": 400}}
 	default:
-		if strings.Contains(line, "FILL") {
-			said += "\n\n" + takeAllRoom("../ballast").Error()
+		if strings.Contains(line, "HOG") {
+			said += "\n\n" + commitAndHog(line)
 		}
 		if err := leave(line); err != nil {
 			said = err.Error()
 		} else if strings.Contains(line, "COMMIT") {
 			said += "\n\n" + commitWork(line)
+		}
+		if strings.Contains(line, "FILL") || strings.Contains(line, "HOG") {
+			said += "\n\n" + takeAllRoom("../ballast").Error()
 		}
 	}
 	if strings.Contains(line, "ASK") {

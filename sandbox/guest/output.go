@@ -101,8 +101,9 @@ func (o *output) drain(buf []byte) {
 	}
 }
 
-// keep appends to the file while it has room. Output that cannot be written
-// (the disk is full) is dropped as well.
+// keep appends to the file while it has room. When something cannot be written
+// (the disk is full), all that comes after it is dropped as well: what is in the
+// file is the beginning of the output, with nothing missing in between.
 func (o *output) keep(data []byte) {
 	if o.full || len(data) == 0 {
 		return
@@ -111,6 +112,7 @@ func (o *output) keep(data []byte) {
 		o.full = true
 		data = append(data[:room:room], cutNote...)
 	}
-	n, _ := o.file.Write(data)
+	n, err := o.file.Write(data)
 	o.size.Add(int64(n))
+	o.full = o.full || err != nil
 }

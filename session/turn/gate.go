@@ -147,7 +147,7 @@ func (r *repository) scan(ctx context.Context, objects []object) error {
 // read goes through all that a process printed. A secret may lie across two
 // pieces of it.
 func (r *repository) read(ctx context.Context, out sandbox.Output) error {
-	overlap := 0
+	overlap := len(complete)
 	for _, s := range r.secrets {
 		overlap = max(overlap, len(s)-1)
 	}
@@ -159,7 +159,7 @@ func (r *repository) read(ctx context.Context, out sandbox.Output) error {
 			}
 		}
 		if at >= out.Size {
-			return nil
+			return readAll(out, piece)
 		}
 		more, err := r.box.ReadFrom(ctx, out.Output, at)
 		if err != nil {
@@ -171,6 +171,15 @@ func (r *repository) read(ctx context.Context, out sandbox.Output) error {
 		at += int64(len(more))
 		piece = append(bytes.Clone(piece[max(0, len(piece)-overlap):]), more...)
 	}
+}
+
+// readAll tells whether nothing is missing before the end of what a process
+// printed. If Data held all of it, that is known already.
+func readAll(out sandbox.Output, end []byte) error {
+	if out.Truncated && !bytes.HasSuffix(end, []byte(complete)) {
+		return fmt.Errorf("read what would be pushed: %w", errIncomplete)
+	}
+	return nil
 }
 
 // guarded are those of the secrets that a push is searched for. Of a URL that

@@ -139,7 +139,7 @@ func (r *repository) noBase(ctx context.Context) error {
 }
 
 func (r *repository) unreachable(err error) error {
-	if err == nil || errors.Is(err, sandbox.ErrGone) {
+	if err == nil || errors.Is(err, sandbox.ErrGone) || noRoom(err) {
 		return err
 	}
 	return &session.Problem{
@@ -193,7 +193,7 @@ func (r *repository) push(ctx context.Context) (head string, err error) {
 		if err != nil {
 			return "", err
 		}
-		_, err = r.git(ctx, "", "push", "-q", "origin", head+":refs/heads/"+r.branch)
+		err = r.pushCommit(ctx, head)
 		if !said(err, "fetch first", "non-fast-forward", "cannot lock ref") {
 			return head, err
 		}
@@ -204,6 +204,11 @@ func (r *repository) push(ctx context.Context) (head string, err error) {
 	return "", err
 }
 
+func (r *repository) pushCommit(ctx context.Context, commit string) error {
+	_, err := r.git(ctx, "", "push", "-q", "origin", commit+":refs/heads/"+r.branch)
+	return err
+}
+
 func (r *repository) merge(ctx context.Context) error {
 	if _, err := r.fetch(ctx); err != nil {
 		return err
@@ -211,11 +216,11 @@ func (r *repository) merge(ctx context.Context) error {
 	return r.join(ctx, "origin/"+r.branch, errConflict)
 }
 
-// files counts what differs from the base.
-func (r *repository) files(ctx context.Context) (int, error) {
-	out, err := r.git(ctx, "", "diff", "--name-only", "origin/"+r.base+"...HEAD")
+// files counts what differs between the base and a commit.
+func (r *repository) files(ctx context.Context, commit string) (int, error) {
+	out, err := r.git(ctx, "", "diff", "--name-only", "origin/"+r.base+"..."+commit)
 	if isGitError(err) { // no common history
-		out, err = r.git(ctx, "", "diff", "--name-only", "origin/"+r.base, "HEAD")
+		out, err = r.git(ctx, "", "diff", "--name-only", "origin/"+r.base, commit)
 	}
 	if err != nil || out == "" {
 		return 0, err

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -24,13 +25,22 @@ type folder struct {
 	sandbox.Box
 	dir  string
 	outs map[string][]byte
+	// run is the folder that stands for /run/ship; empty: dir does.
+	run string
+	// tight: what a process prints has to fit on the disk too.
+	tight bool
 }
 
 func (f *folder) here(path string) string {
-	return strings.NewReplacer(sandbox.WorkDir, f.dir, sandbox.RunDir, f.dir).Replace(path)
+	return strings.NewReplacer(sandbox.WorkDir, f.dir, sandbox.RunDir, cmp.Or(f.run, f.dir)).Replace(path)
 }
 
 func (f *folder) Spawn(ctx context.Context, c sandbox.Command) (sandbox.Process, error) {
+	if f.tight {
+		if err := os.MkdirAll(filepath.Join(f.dir, "proc", c.Name), 0o755); err != nil {
+			return sandbox.Process{}, err
+		}
+	}
 	args := make([]string, len(c.Args))
 	for i, a := range c.Args {
 		args[i] = f.here(a)
@@ -46,6 +56,9 @@ func (f *folder) Spawn(ctx context.Context, c sandbox.Command) (sandbox.Process,
 	if err != nil && !errors.As(err, &exit) {
 		return sandbox.Process{}, err
 	}
+	if f.tight {
+		out = f.kept(c.Name, out)
+	}
 	f.outs[c.Name] = out
 	return sandbox.Process{Name: c.Name, ExitCode: cmd.ProcessState.ExitCode(), Output: c.Name, Size: int64(len(out))}, nil
 }
@@ -58,7 +71,8 @@ func (f *folder) ReadFrom(_ context.Context, path string, off int64) ([]byte, er
 			return nil, err
 		}
 	}
-	return out[off:min(off+1<<20, int64(len(out)))], nil
+	end := int64(len(out))
+	return out[min(off, end):min(off+1<<20, end)], nil
 }
 
 // desk is a repository in a box and the remote that it was checked out from.
@@ -76,12 +90,17 @@ func newDesk(t *testing.T) *desk {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not installed")
 	}
-	dir := t.TempDir()
+	return newDeskAt(t, t.TempDir(), "")
+}
+
+// newDeskAt has the box's files in a folder that exists, or in none of its own.
+func newDeskAt(t *testing.T, dir, work string) *desk {
+	t.Helper()
 	d := &desk{t: t, remote: filepath.Join(dir, "remote.git")}
 	seed := filepath.Join(dir, "seed")
 	d.sh(dir, "git init -q --bare -b main remote.git && git init -q -b main seed")
 	d.sh(seed, "echo one > a && git add a && git commit -q -m one && git push -q "+d.remote+" main")
-	box := &folder{dir: filepath.Join(dir, "work"), outs: map[string][]byte{}}
+	box := &folder{dir: cmp.Or(work, filepath.Join(dir, "work")), outs: map[string][]byte{}}
 	d.repository = &repository{box: box, name: "acme/widgets", base: "main", branch: "ship/x-gh-1-7", author: Identity{"ship", "ship@example.com"}, bounds: usualBounds()}
 	repo := filepath.Join(box.dir, "repo")
 	d.sh(dir, "mkdir -p "+repo)
@@ -308,7 +327,14 @@ func (y *yard) Info(context.Context, string) (sandbox.Info, error) {
 	return sandbox.Info{ID: "box", State: sandbox.Running, Expires: time.Now().Add(time.Minute)}, nil
 }
 
-func (f *folder) Write(context.Context, string, []byte, fs.FileMode) error { return nil }
+// Write replaces a file as the guest does.
+func (f *folder) Write(_ context.Context, path string, data []byte, mode fs.FileMode) error {
+	temp := f.here(path) + ".new"
+	if err := os.WriteFile(temp, data, mode); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return os.Rename(temp, f.here(path))
+}
 
 // newYard is a worker on a desk's box, and the job to publish what is in it.
 func newYard(t *testing.T, d *desk) (*yard, *Worker, session.Job) {

@@ -31,11 +31,12 @@ func gitFlags() []string {
 func (r *repository) env() []string {
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
+		"GIT_OPTIONAL_LOCKS=0", // to look at the files writes nothing, for which there may be no room
 		"GIT_AUTHOR_NAME=" + r.author.Name, "GIT_AUTHOR_EMAIL=" + r.author.Email,
 		"GIT_COMMITTER_NAME=" + r.author.Name, "GIT_COMMITTER_EMAIL=" + r.author.Email,
 	}
 	if r.index != "" {
-		env = append(env, "GIT_INDEX_FILE="+r.index, "GIT_OPTIONAL_LOCKS=0")
+		env = append(env, "GIT_INDEX_FILE="+r.index)
 	}
 	return env
 }
@@ -49,8 +50,9 @@ func (r *repository) git(ctx context.Context, stdin string, args ...string) (str
 
 // apart runs a command with its stderr in the file of the name that comes
 // first, since a box keeps what a process prints in one file. The file stays
-// when the command fails.
-const apart = `"$@" 2>"$0"; code=$?; [ $code -ne 0 ] || rm -f "$0"; exit $code`
+// when the command fails. The last line is missing if there was no room for what
+// came before it, in either file.
+const apart = `"$@" 2>"$0"; code=$?; if [ $code -eq 0 ]; then rm -f "$0"; else echo >>"$0" || exit $code; fi; printf '` + complete + `'; exit $code`
 
 // exec runs one git command.
 func (r *repository) exec(ctx context.Context, stdin string, args ...string) (sandbox.Output, error) {
@@ -64,6 +66,9 @@ func (r *repository) exec(ctx context.Context, stdin string, args ...string) (sa
 	})
 	if err != nil {
 		return out, fmt.Errorf("git %s: %w", args[0], err)
+	}
+	if err := whole(&out); err != nil {
+		return out, fmt.Errorf("git %s: exit %d: %w", args[0], out.ExitCode, err)
 	}
 	if out.ExitCode == 0 {
 		return out, nil

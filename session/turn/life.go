@@ -144,11 +144,15 @@ func readMarker(ctx context.Context, box sandbox.Box) (int64, error) {
 }
 
 // mark counts the turn that is about to end. Without the mark, the box is
-// replaced when it wakes.
-func (w *Worker) mark(ctx context.Context, box sandbox.Box, life lifecycle.Box) {
-	if err := box.Write(ctx, markerPath, []byte(strconv.FormatInt(life.Marker+1, 10)+"\n"), 0o644); err != nil {
+// replaced when it wakes. It tells whether the box will be used again.
+func (w *Worker) mark(ctx context.Context, box sandbox.Box, life lifecycle.Box) bool {
+	err := w.withRoom(ctx, box, []reserve{lastReserve()}, func() error {
+		return box.Write(ctx, markerPath, []byte(strconv.FormatInt(life.Marker+1, 10)+"\n"), 0o644)
+	})
+	if err != nil {
 		w.Log.WarnContext(ctx, "mark the box", "box", life.ID, "err", err)
 	}
+	return err == nil
 }
 
 // beat looks after the expiry of one box, from one goroutine.

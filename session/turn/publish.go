@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"ship/sandbox"
@@ -32,18 +31,27 @@ func (w *Worker) push(ctx context.Context, job session.Job) (session.Published, 
 	life := lifeOf(s).Attach(at)
 	defer w.lay(ctx, job, life)
 	defer w.keepAlive(ctx, job, life)()
-	defer w.mark(ctx, box, life)
-	if err := w.Restore(ctx, box); err != nil {
-		return session.Published{}, boxProblem("put the repository's own files back", w.confirmGone(ctx, s.Box, err))
-	}
-	p, err := w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))
+	p, err := w.pushIn(ctx, job, box, life)
 	saved := newSaver(w, job, box)
-	if err != nil {
+	if err != nil && !noRoom(err) {
 		saved.try(ctx)
+	}
+	if err != nil {
 		return session.Published{}, pushProblem(s, w.confirmGone(ctx, s.Box, err))
 	}
-	saved.drop(ctx)
+	if p.Left == "" {
+		saved.drop(ctx)
+	}
 	return p, nil
+}
+
+// pushAll commits what the agent left and pushes the branch.
+func (w *Worker) pushAll(ctx context.Context, job session.Job, box sandbox.Box) (session.Published, error) {
+	s := job.State
+	if err := w.Restore(ctx, box); err != nil {
+		return session.Published{}, &restoreError{err}
+	}
+	return w.repository(box, s).publish(ctx, s.Turn.Start, w.Message(s))
 }
 
 // publish commits and pushes; nothing when the remote has it all. What an
@@ -56,7 +64,22 @@ func (r *repository) publish(ctx context.Context, start, message string) (sessio
 	if err != nil {
 		return session.Published{}, err
 	}
-	files, err := r.files(ctx)
+	return r.bring(ctx, start, head, r.push)
+}
+
+// publishCommitted pushes what is committed, and writes nothing for that in the
+// box. What others pushed meanwhile cannot be merged without, and is an error.
+func (r *repository) publishCommitted(ctx context.Context, start string) (session.Published, error) {
+	tip, err := r.committed(ctx)
+	if err != nil {
+		return session.Published{}, err
+	}
+	return r.bring(ctx, start, tip, func(ctx context.Context) (string, error) { return tip, r.pushCommit(ctx, tip) })
+}
+
+// bring pushes a commit, unless the remote has it.
+func (r *repository) bring(ctx context.Context, start, head string, push func(context.Context) (string, error)) (session.Published, error) {
+	files, err := r.files(ctx, head)
 	if err != nil {
 		return session.Published{}, err
 	}
@@ -70,9 +93,14 @@ func (r *repository) publish(ctx context.Context, start, message string) (sessio
 	if err := r.inspect(ctx, head); err != nil {
 		return session.Published{}, err
 	}
-	head, err = r.push(ctx)
+	head, err = push(ctx)
 	return session.Published{Head: head, Changed: head != at, Files: files}, err
 }
+
+// restoreError is why the repository's own files could not be put back.
+type restoreError struct{ error }
+
+func (e *restoreError) Unwrap() error { return e.error }
 
 // lostWork: the box is gone, and with it what only it had.
 func lostWork(err error) error {
@@ -82,6 +110,7 @@ func lostWork(err error) error {
 // pushProblem says what a person can do about a push that failed.
 func pushProblem(s session.State, err error) error {
 	var oversized *oversizedError
+	var restoring *restoreError
 	switch {
 	case errors.Is(err, sandbox.ErrGone):
 		return lostWork(err)
@@ -97,6 +126,8 @@ func pushProblem(s session.State, err error) error {
 		return &session.Problem{Err: err, Say: fmt.Sprintf("The work is larger than the %d MB that I push at once, so nothing was pushed. Ask the agent to make it smaller: `/ship take what a build can make out of the work, out of its commits too, and go on`.", usualBounds().push>>20)}
 	case errors.Is(err, errSecret):
 		return &session.Problem{Err: err, Say: "The work contains one of the secrets that I was set up with, so nothing was pushed. Ask the agent to take it out: `/ship take the secret out of the files and out of your commits, and go on`. Whoever runs me has to find out how it got there."}
+	case errors.As(err, &restoring):
+		return boxProblem("put the repository's own files back", err)
 	case errors.As(err, &oversized):
 		return &session.Problem{Err: err, Say: fmt.Sprintf("The agent committed a file that is larger than %d MB, so nothing was pushed. Ask it to take it out: `/ship take the large file out of your commits and go on`.", usualBounds().file>>20)}
 	case said(err, "refusing to allow"): // GitHub's words for exactly that
@@ -125,7 +156,7 @@ func boxProblem(doing string, err error) error {
 	case errors.Is(err, sandbox.ErrGone):
 		p.Say = "The box was lost again and again. `/ship retry` starts anew from the branch."
 	case noRoom(err):
-		p.Say = fmt.Sprintf("There is no room left on the box's disk, so I could not %s. Ask the agent to make some: `/ship delete what the work does not need, and go on`.", doing)
+		p.Say = noRoomSay("I could not " + doing)
 		p.Again = false
 	default:
 		p.Say = fmt.Sprintf("I could not %s. `/ship retry` tries again; whoever runs me finds the cause in the log.", doing)
@@ -133,8 +164,6 @@ func boxProblem(doing string, err error) error {
 	return p
 }
 
-// noRoom: a disk in the box is full, which nothing changes but somebody who
-// deletes something. A box tells it in the words of its system only.
-func noRoom(err error) bool {
-	return strings.Contains(strings.ToLower(err.Error()), "no space left on device")
+func noRoomSay(so string) string {
+	return "There is no room left on the box's disk, so " + so + ". Ask the agent to make some: `/ship delete what the work does not need, and go on`."
 }

@@ -49,7 +49,10 @@ func (w *Worker) write(ctx context.Context, box sandbox.Box, g broker.Grant) err
 	if err != nil {
 		return fmt.Errorf("sign the turn's token: %w", err)
 	}
-	if err := box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600); err != nil {
+	err = w.withRoom(ctx, box, []reserve{lastReserve()}, func() error {
+		return box.Write(ctx, sandbox.TokenPath, []byte(token), 0o600)
+	})
+	if err != nil {
 		return fmt.Errorf("hand over the turn's token: %w", err)
 	}
 	return nil

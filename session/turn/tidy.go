@@ -98,6 +98,32 @@ func (r *repository) comeHome(ctx context.Context, start string) error {
 	return r.join(ctx, tip, errDiverged)
 }
 
+// committed is the last commit of the session's branch, or the one that is
+// checked out if that follows it: where the work is without anything being
+// written. Commits that the remote has are not the agent's.
+func (r *repository) committed(ctx context.Context) (string, error) {
+	head, err := r.git(ctx, "", "rev-parse", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	tip, err := r.git(ctx, "", "rev-parse", "-q", "--verify", "refs/heads/"+r.branch)
+	if isGitError(err) { // renamed or deleted
+		return head, nil
+	}
+	if err != nil || tip == head {
+		return tip, err
+	}
+	others, err := r.git(ctx, "", "for-each-ref", "--count=1", "--contains", head, "refs/remotes")
+	if err != nil || others != "" {
+		return tip, err
+	}
+	_, err = r.git(ctx, "", "merge-base", "--is-ancestor", tip, head)
+	if isGitError(err) {
+		return tip, nil
+	}
+	return head, err
+}
+
 // join merges a commit, or changes nothing and returns conflict.
 func (r *repository) join(ctx context.Context, commit string, conflict error) error {
 	_, err := r.git(ctx, "", "merge", "-q", "--no-edit", commit)

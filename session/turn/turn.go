@@ -143,6 +143,9 @@ func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performe
 		return session.Performed{}, fmt.Errorf("wait for a place: %w", err)
 	}
 	p, err := w.prepareBox(ctx, job)
+	if noRoom(err) {
+		p, err = w.prepareAnother(ctx, job, err)
+	}
 	if err != nil {
 		w.slots.release(job.State.ID)
 		return session.Performed{}, boxProblem("prepare the box", err)
@@ -181,6 +184,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 			return session.Prepared{}, fmt.Errorf("note that the repository is whole: %w", err)
 		}
 	}
+	w.keepRoom(ctx, box)
 	job.Progress(session.Progress{Doing: "starting the agent"})
 	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
