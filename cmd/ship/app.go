@@ -53,6 +53,8 @@ type parts struct {
 	platforms []integrations.Platform
 	// vault keeps what boxes elsewhere are reached with; local ones need none.
 	vault e2b.Vault
+	// places for boxes are shared by all workers; nil: this process is alone.
+	places session.Places
 	// told is what the process tells of itself.
 	told *telemetry
 	log  *slog.Logger
@@ -201,7 +203,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	p.told.watchWorker(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
-	})
+	}, func(ctx context.Context) error { return worker.Heed(ctx, p.store.Wakes(ctx)) })
 	return nil
 }
 
@@ -214,7 +216,8 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 	return turn.New(turn.Config{
 		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
-		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser,
+		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(),
+		Places: p.places, Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, Total: s.Sandbox.Total,
 		Life:  s.boxPolicy(),
 		Calls: s.Limits.ModelCalls, PersonDayUSD: s.Limits.PersonDayUSD, DayUSD: s.Limits.DayUSD,
 		Hosts:   s.Sandbox.reachable(),
