@@ -182,6 +182,9 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 		return err
 	}
 	boxes = watchedBoxes{p.disturb.before(boxes, p.log), p.told.boxes}
+	if err := countable(ctx, p.places); err != nil {
+		return err
+	}
 	worker, err := newWorker(ctx, p, boxes, a.broker, o.signer)
 	if err != nil {
 		return err
@@ -204,6 +207,17 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
 	}, func(ctx context.Context) error { return worker.Heed(ctx, p.store.Wakes(ctx)) })
+	return nil
+}
+
+// countable: without the right to count places, every turn would wait for good.
+func countable(ctx context.Context, places session.Places) error {
+	if places == nil {
+		return nil
+	}
+	if _, err := places.Release(ctx, "", 0); err != nil { // nobody's
+		return fmt.Errorf("count the places for boxes (redis.url needs a user with the rights in deploy/redis/users.acl): %w", err)
+	}
 	return nil
 }
 

@@ -3,8 +3,11 @@ package redis
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"ship/session"
 	"ship/session/redis/redistest"
@@ -83,6 +86,21 @@ func TestPlacesOutliveGarbage(t *testing.T) {
 	mustTake(t, p, onlyOne("old1"), 2)
 	if next, err := p.Release(t.Context(), "a", 1); err != nil || len(next) != 1 || next[0] != "b" {
 		t.Errorf("then %v, %v", next, err)
+	}
+}
+
+// TestPlacesNeedRights: a user made after an older users.acl is refused by the
+// first call, whatever it is.
+func TestPlacesNeedRights(t *testing.T) {
+	t.Parallel()
+	srv := redistest.Start(t, "--aclfile", aclFile(t))
+	p := openWith(t, Options{URL: as("ship", srv)}).Places()
+	admin := openClient(t, as("admin", srv))
+	if err := admin.Do(t.Context(), "ACL", "SETUSER", "ship", "-hgetall").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Release(t.Context(), "", 0); err == nil || !strings.Contains(err.Error(), "can't run this command") && !goredis.IsPermissionError(err) {
+		t.Errorf("Release: %v", err)
 	}
 }
 
