@@ -34,7 +34,7 @@ type waiter struct {
 const (
 	// stayInLine is how long a session that nobody asks for keeps others from
 	// passing it: longer than it takes until another worker has it.
-	stayInLine = time.Minute
+	stayInLine = 2 * time.Minute
 	// releaseTime is how long giving a place back may take.
 	releaseTime = 5 * time.Second
 )
@@ -92,7 +92,7 @@ func (s *slots) acquire(ctx context.Context, st session.Stake, tell func(int)) e
 // it is another: whoever has got a place is told of it, but the word may be
 // lost. Those far behind ask less often, so that thousands cost little.
 func askAgain(line int) time.Duration {
-	return min(2*time.Second+time.Duration(line)*20*time.Millisecond, 20*time.Second)
+	return min(2*time.Second+time.Duration(line)*20*time.Millisecond, 40*time.Second)
 }
 
 // hold takes a place even when none is free: the agent is at work already, set
