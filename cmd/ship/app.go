@@ -53,6 +53,8 @@ type parts struct {
 	platforms []integrations.Platform
 	// vault keeps what boxes elsewhere are reached with; local ones need none.
 	vault e2b.Vault
+	// places for boxes are shared by all workers; nil: this process is alone.
+	places session.Places
 	// told is what the process tells of itself.
 	told *telemetry
 	log  *slog.Logger
@@ -180,6 +182,9 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 		return err
 	}
 	boxes = watchedBoxes{p.disturb.before(boxes, p.log), p.told.boxes}
+	if err := countable(ctx, p.places); err != nil {
+		return err
+	}
 	worker, err := newWorker(ctx, p, boxes, a.broker, o.signer)
 	if err != nil {
 		return err
@@ -201,7 +206,18 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	p.told.watchWorker(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
 		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
-	})
+	}, func(ctx context.Context) error { return worker.Heed(ctx, p.store.Wakes(ctx)) })
+	return nil
+}
+
+// countable: without the right to count places, every turn would wait for good.
+func countable(ctx context.Context, places session.Places) error {
+	if places == nil {
+		return nil
+	}
+	if _, err := places.Release(ctx, "", 0); err != nil { // nobody's
+		return fmt.Errorf("count the places for boxes (redis.url needs a user with the rights in deploy/redis/users.acl): %w", err)
+	}
 	return nil
 }
 
@@ -214,7 +230,8 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 	return turn.New(turn.Config{
 		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
-		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser,
+		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(),
+		Places: p.places, Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, Total: s.Sandbox.Total,
 		Life:  s.boxPolicy(),
 		Calls: s.Limits.ModelCalls, PersonDayUSD: s.Limits.PersonDayUSD, DayUSD: s.Limits.DayUSD,
 		Hosts:   s.Sandbox.reachable(),

@@ -121,7 +121,26 @@ func watchPlaces(r prometheus.Registerer, w *turn.Worker) {
 	f := factory{r}
 	f.now("ship_box_places", "Boxes that may be at work in this process at the same time.", func() float64 { return float64(w.Slots) })
 	f.now("ship_box_places_taken", "Boxes that are at work in this process.", func() float64 { taken, _ := w.Places(); return float64(taken) })
-	f.now("ship_box_queue", "Turns that wait for a place for a box in this process.", func() float64 { _, waiting := w.Places(); return float64(waiting) })
+	r.MustRegister(boxQueue{w, prometheus.NewDesc("ship_box_queue",
+		"Turns in this process that wait for a place for a box, by the limit that is reached: worker (sandbox.max), person (limits.sessions_per_user), all (sandbox.total).",
+		[]string{"full"}, nil)})
+}
+
+// boxQueue is a prometheus.Collector of the turns that wait for a place.
+type boxQueue struct {
+	worker *turn.Worker
+	desc   *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (q boxQueue) Describe(out chan<- *prometheus.Desc) { out <- q.desc }
+
+// Collect implements prometheus.Collector.
+func (q boxQueue) Collect(out chan<- prometheus.Metric) {
+	_, waiting := q.worker.Places()
+	for _, full := range []session.Full{session.FullWorker, session.FullPerson, session.FullAll} {
+		out <- prometheus.MustNewConstMetric(q.desc, prometheus.GaugeValue, float64(waiting[full]), string(full))
+	}
 }
 
 // heldSessions is a prometheus.Collector of the sessions that this process holds.

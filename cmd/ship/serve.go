@@ -89,7 +89,7 @@ func serve(ctx context.Context, s Settings, d duty, log *slog.Logger) (err error
 		return err
 	}
 	a, err := wire(ctx, parts{
-		settings: s, store: kept, vault: store.Vault(), ready: store.Ping, platforms: platforms, told: told, log: log, hook: hook,
+		settings: s, store: kept, vault: store.Vault(), places: store.Places(), ready: store.Ping, platforms: platforms, told: told, log: log, hook: hook,
 		disturb: disturb,
 	}, d.role)
 	if err != nil {

@@ -39,6 +39,7 @@ type Settings struct {
 type SandboxSettings struct {
 	Provider    string        `yaml:"provider" default:"local" doc:"Where boxes are made: local, docker or e2b."`
 	Max         int           `yaml:"max" default:"2" min:"1" doc:"How many boxes may work at the same time for each worker process; further turns wait in line."`
+	Total       int           `yaml:"total" default:"0" min:"0" doc:"How many boxes may work at the same time for all worker processes together, such as an account at E2B allows. 0: no limit but max of each."`
 	IdlePause   time.Duration `yaml:"idle_pause" default:"5m" min:"10s" doc:"How long a box may be idle before it is paused, where the provider can."`
 	IdleDestroy time.Duration `yaml:"idle_destroy" default:"1h" min:"1m" doc:"How long a box may be idle before it is destroyed. The branch keeps the work."`
 	MaxLife     time.Duration `yaml:"max_life" default:"0" min:"0" doc:"How long the provider lets a box run at a stretch, as its plan says; a turn that may not end before that begins in a new box. 0: as long as it takes, or for e2b as e2b.max_life says if that is enough for a whole turn."`
@@ -121,7 +122,7 @@ type LimitSettings struct {
 	PersonDayUSD      float64       `yaml:"person_day_usd" is:"usd" default:"0" min:"0" doc:"What one person's turns may spend on a day, in UTC. 0: no limit."`
 	DayUSD            float64       `yaml:"day_usd" is:"usd" default:"0" min:"0" doc:"What all turns together may spend on a day, in UTC. 0: no limit."`
 	Extend            bool          `yaml:"extend" default:"true" doc:"Whether people may have a turn go on past a budget by saying so. They are asked when one is used up. false: the budgets of a day hold until the next."`
-	SessionsPerUser   int           `yaml:"sessions_per_user" default:"10" min:"1" doc:"How many turns of one person may be under way in each worker process."`
+	SessionsPerUser   int           `yaml:"sessions_per_user" default:"10" min:"1" doc:"How many turns of one person may be under way at the same time, in all worker processes together; further ones wait in line."`
 	RequestsPerMinute int           `yaml:"requests_per_minute" default:"60" min:"1" doc:"How many requests of one person are taken in a minute."`
 }
 

@@ -86,6 +86,11 @@ func clusterLife(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 	}
+	mustTake(t, s.Places(), onlyOne("a"), 0)
+	mustTake(t, s.Places(), onlyOne("b"), 1)
+	if next, err := s.Places().Release(ctx, "a", 1); err != nil || len(next) != 1 {
+		t.Errorf("after the first come %v, %v", next, err)
+	}
 }
 
 // TestClusterFailover: one primary of three dies. What the others hold goes on

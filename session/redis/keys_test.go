@@ -176,6 +176,13 @@ func useEverything(t *testing.T, s *Store) {
 	if ok, err := s.Vault().Lock(ctx, "linear.app", "me", time.Hour); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
+	p := s.Places()
+	mustTake(t, p, onlyOne("gh.1.1"), 0)
+	mustTake(t, p, onlyOne("gh.1.2"), 1)
+	mustTake(t, p, onlyOne("gh.1.3"), 2)
+	if _, err := p.Release(ctx, "gh.1.3", 1); err != nil {
+		t.Fatal(err)
+	}
 	err = s.once(ctx, keysOf("gh.1.1").session, func(node *goredis.Client) error {
 		conn := node.Conn()
 		defer conn.Close()

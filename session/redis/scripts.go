@@ -39,6 +39,8 @@ var (
 	takeText string
 	//go:embed scripts/tell.lua
 	tellText string
+	//go:embed scripts/place.lua
+	placeText string
 
 	ingestScript = goredis.NewScript(ingestText)
 	dueScript    = goredis.NewScript(dueText)
@@ -53,12 +55,13 @@ var (
 	unlockScript = goredis.NewScript(unlockText)
 	takeScript   = goredis.NewScript(takeText)
 	tellScript   = goredis.NewScript(tellText)
+	placeScript  = goredis.NewScript(placeText)
 )
 
 func allScripts() []*goredis.Script {
 	return []*goredis.Script{
 		ingestScript, dueScript, claimScript, peekScript,
 		renewScript, commitScript, forgetScript, spendScript,
-		swapScript, lockScript, unlockScript, takeScript, tellScript,
+		swapScript, lockScript, unlockScript, takeScript, tellScript, placeScript,
 	}
 }

@@ -1,12 +1,45 @@
 package turn
 
-// Places says how the places for boxes at work in this process are taken: how
-// many of them, and how many sessions wait for one.
-func (w *Worker) Places() (taken, waiting int) { return w.slots.count() }
+import (
+	"context"
+	"time"
 
-func (s *slots) count() (held, waiting int) {
+	"ship/session"
+)
+
+// Places says how many places for boxes at work this process has, and how many
+// of its sessions wait for one, by the limit that is reached.
+func (w *Worker) Places() (taken int, waiting map[session.Full]int) { return w.slots.count() }
+
+// Heed has sessions that wait for a place look again when they are named, until
+// ctx ends or nothing more can be heard. Without it they look by the clock.
+func (w *Worker) Heed(ctx context.Context, woken <-chan session.ID) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case id, ok := <-woken:
+			if !ok {
+				return nil
+			}
+			w.slots.wake(id)
+		}
+	}
+}
+
+func (s *slots) count() (taken int, waiting map[session.Full]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.expire()
-	return len(s.held), len(s.waiting)
+	for id, until := range s.taken {
+		if !until.After(time.Now()) {
+			delete(s.taken, id)
+		}
+	}
+	waiting = map[session.Full]int{}
+	for _, w := range s.waiting {
+		if w.full != "" {
+			waiting[w.full]++
+		}
+	}
+	return len(s.taken), waiting
 }

@@ -2,186 +2,194 @@ package turn
 
 import (
 	"context"
-	"slices"
+	"crypto/rand"
+	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"ship/session"
 )
 
-// slots are the places for boxes at work on this machine: first come, first
-// served, and who waits can be told the place in the queue. Who has as many
-// places as one person may have lets others pass.
+// slots are this process's part of the places for boxes at work: it waits in
+// the line of all workers for its sessions, and tells them where they are.
 type slots struct {
-	mu        sync.Mutex
-	max       int
-	perPerson int // zero: no limit
-	held      map[session.ID]holding
-	waiting   []*waiter
-}
+	places session.Places
+	// worker names this process: the one after it counts its own boxes.
+	worker string
+	most   session.Most
+	log    *slog.Logger
 
-// claim is what a session asks for: a place for a person's turn, for how long
-// at most once it has it.
-type claim struct {
-	id     session.ID
-	person string
-	keep   time.Duration
-}
-
-// holding is a place that is taken.
-type holding struct {
-	person string
-	until  time.Time
+	mu      sync.Mutex
+	taken   map[session.ID]time.Time // until when
+	waiting map[session.ID]*waiter
 }
 
 type waiter struct {
-	claim
-	// news carries the place, zero for "it's your turn". Room for one: a newer
-	// place replaces an older one.
-	news chan int
-	last int
+	// nudge says that it is worth asking again. Room for one.
+	nudge chan struct{}
+	full  session.Full
 }
 
-// lookForLapsed is how often somebody who waits looks for a place that nobody
-// released.
-const lookForLapsed = time.Minute
+const (
+	// stayInLine is how long a session that nobody asks for keeps others from
+	// passing it: longer than it takes until another worker has it.
+	stayInLine = 2 * time.Minute
+	// releaseTime is how long giving a place back may take.
+	releaseTime = 5 * time.Second
+)
 
-func newSlots(limit, perPerson int) *slots {
-	return &slots{max: limit, perPerson: perPerson, held: map[session.ID]holding{}}
-}
-
-// acquire returns once the session has a place, which it keeps until release,
-// or for the time given: a session whose lease went elsewhere cannot release
-// it. Acquiring what is held already returns at once.
-func (s *slots) acquire(ctx context.Context, c claim, place func(int)) error {
-	w, ok := s.enter(c)
-	if ok {
-		return nil
+func newSlots(c Config) *slots {
+	return &slots{
+		places: c.Places, worker: rand.Text(), most: session.Most{Worker: c.Slots, Person: c.PerPerson, All: c.Total}, log: c.Log,
+		taken: map[session.ID]time.Time{}, waiting: map[session.ID]*waiter{},
 	}
-	defer s.leave(w)
-	lapse := time.NewTicker(lookForLapsed)
-	defer lapse.Stop()
+}
+
+// stake is what a turn asks for.
+func (s *slots) stake(job session.Job, keep time.Duration) session.Stake {
+	st := session.Stake{ID: job.State.ID, Epoch: job.Lease.Epoch, Worker: s.worker, Keep: keep, Wait: stayInLine, Most: s.most}
+	if t := job.State.Turn; t != nil && len(t.Requests) > 0 {
+		st.Person = t.Requests[0].By.Identity()
+	}
+	return st
+}
+
+// acquire returns once the session has a place, and calls tell with its place in
+// the line whenever that is another. A store that does not answer is waited for.
+// When ctx ends the session leaves the line, unless another owner goes on.
+func (s *slots) acquire(ctx context.Context, st session.Stake, tell func(int)) error {
+	w := s.join(st.ID)
+	defer s.leave(st.ID)
+	line, told, failed := 0, 0, false
 	for {
+		at, err := s.take(ctx, st)
+		switch {
+		case err == nil && at.Line == 0:
+			return nil
+		case err == nil:
+			line, failed = at.Line, false
+			s.note(w, at.Full)
+			if n := roundPlace(line); n != told {
+				told = n
+				tell(n)
+			}
+		case !failed && ctx.Err() == nil:
+			failed = true
+			s.log.WarnContext(ctx, "ask for a place for a box, and again until there is an answer", "err", err)
+		}
 		select {
-		case <-lapse.C:
-			s.serve()
-		case n := <-w.news:
-			if n == 0 {
-				return nil
-			}
-			place(n)
+		case <-w.nudge:
+		case <-time.After(askAgain(line)):
 		case <-ctx.Done():
-			if s.has(w) {
-				s.release(c.id)
-			}
+			s.letGo(ctx, st)
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// hold gives the session a place even when none is free: its agent is at work
-// already, set to it by an earlier process perhaps, and has to be watched.
-func (s *slots) hold(c claim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.take(c)
+// askAgain is how long who has a place in the line waits before asking whether
+// it is another: whoever has got a place is told of it, but the word may be
+// lost. Those far behind ask less often, so that thousands cost little.
+func askAgain(line int) time.Duration {
+	return min(2*time.Second+time.Duration(line)*20*time.Millisecond, 40*time.Second)
 }
 
-// take is called with the lock held.
-func (s *slots) take(c claim) {
-	s.held[c.id] = holding{person: c.person, until: time.Now().Add(c.keep)}
-}
-
-func (s *slots) enter(c claim) (*waiter, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	if _, again := s.held[c.id]; again {
-		s.take(c)
-		return nil, true
-	}
-	w := &waiter{claim: c, news: make(chan int, 1)}
-	s.waiting = append(s.waiting, w)
-	s.grant()
-	s.tell()
-	_, granted := s.held[c.id]
-	return w, granted
-}
-
-func (s *slots) leave(w *waiter) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if i := slices.Index(s.waiting, w); i >= 0 {
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-		s.tell()
+// hold takes a place even when none is free: the agent is at work already, set
+// to it by an earlier process perhaps, and has to be watched. If the store does
+// not answer, the place that was taken to prepare the box stays.
+func (s *slots) hold(ctx context.Context, st session.Stake) {
+	st.AtWork = true
+	if _, err := s.take(ctx, st); err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "keep the place of a box", "err", err)
 	}
 }
 
-// has: the place was given although the waiter did not hear of it.
-func (s *slots) has(w *waiter) bool {
+func (s *slots) take(ctx context.Context, st session.Stake) (session.Standing, error) {
+	at, err := s.places.Take(ctx, st)
+	if err != nil {
+		return at, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.Contains(s.waiting, w)
+	if at.Line == 0 {
+		s.taken[st.ID] = time.Now().Add(st.Keep)
+	}
+	s.rouse(at.Next)
+	return at, nil
 }
 
-// release gives the place to whoever waits longest. Releasing twice is fine.
-func (s *slots) release(id session.ID) {
+// release gives the place to whoever waits longest and may have it. Twice is
+// fine. When it fails, the place is free when its time is over.
+func (s *slots) release(ctx context.Context, id session.ID, epoch int64) error {
+	next, err := s.places.Release(ctx, id, epoch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.held, id)
-	s.next()
+	delete(s.taken, id)
+	s.rouse(next)
+	return err
 }
 
-// serve gives places that have lapsed to those who wait.
-func (s *slots) serve() {
+// letGo gives the place back because of an error, or the end of ctx. When
+// another owner goes on with the session, the place is that one's.
+func (s *slots) letGo(ctx context.Context, st session.Stake) {
+	if passedOn(ctx) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.taken, st.ID)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime) // a stop has ended it
+	defer cancel()
+	if err := s.release(ctx, st.ID, st.Epoch); err != nil {
+		s.log.WarnContext(ctx, "give the place of a box back", "err", err)
+	}
+}
+
+// passedOn: another owner goes on with the session.
+func passedOn(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, session.ErrLeaseLost) || errors.Is(cause, session.ErrShutdown)
+}
+
+func (s *slots) join(id session.ID) *waiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.next()
+	w := &waiter{nudge: make(chan struct{}, 1)}
+	s.waiting[id] = w
+	return w
 }
 
-// next is called with the lock held.
-func (s *slots) next() {
-	s.expire()
-	s.grant()
-	s.tell()
+func (s *slots) leave(id session.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
 }
 
-func (s *slots) grant() {
-	for i := 0; i < len(s.waiting) && len(s.held) < s.max; {
-		w := s.waiting[i]
-		if s.full(w.person) {
-			i++
+func (s *slots) note(w *waiter, full session.Full) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.full = full
+}
+
+// wake has sessions ask again that wait here.
+func (s *slots) wake(ids ...session.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rouse(ids)
+}
+
+// rouse is called with the lock held.
+func (s *slots) rouse(ids []session.ID) {
+	for _, id := range ids {
+		w := s.waiting[id]
+		if w == nil {
 			continue
 		}
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-		s.take(w.claim)
-		w.hear(0)
-	}
-}
-
-// full: the person has as many places as one may have.
-func (s *slots) full(person string) bool {
-	n := 0
-	for _, h := range s.held {
-		if h.person == person {
-			n++
+		select {
+		case w.nudge <- struct{}{}:
+		default:
 		}
-	}
-	return s.perPerson > 0 && n >= s.perPerson
-}
-
-func (s *slots) expire() {
-	now := time.Now()
-	for id, h := range s.held {
-		if now.After(h.until) {
-			delete(s.held, id)
-		}
-	}
-}
-
-func (s *slots) tell() {
-	for i, w := range s.waiting {
-		w.hear(roundPlace(i + 1))
 	}
 }
 
@@ -194,17 +202,4 @@ func roundPlace(place int) int {
 		step *= 10
 	}
 	return (place + step - 1) / step * step
-}
-
-// hear is called with the lock held, so that there is one sender at a time.
-func (w *waiter) hear(place int) {
-	if place == w.last && place != 0 {
-		return
-	}
-	w.last = place
-	select {
-	case <-w.news:
-	default:
-	}
-	w.news <- place
 }

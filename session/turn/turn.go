@@ -23,6 +23,7 @@ import (
 	"ship/sandbox/lifecycle"
 	"ship/sandbox/preview"
 	"ship/session"
+	"ship/session/memory"
 )
 
 // Identity is whom commits are made by.
@@ -65,10 +66,12 @@ type Config struct {
 	Redact func(string) string
 	// Secrets must never be pushed.
 	Secrets []string
-	// Slots is how many boxes may work at once in this process.
-	Slots int
-	// PerPerson is how many of them one person's turns may have.
-	PerPerson int
+	// Places are those that all workers share; nil: this one is alone.
+	Places session.Places
+	// Slots is how many boxes may work at once in this process. PerPerson is how
+	// many one person's turns may have, and Total all together, with every worker
+	// that shares the places. Zero: no limit.
+	Slots, PerPerson, Total int
 	// Life says for how long boxes are kept, and when they are paused.
 	Life lifecycle.Policy
 	// Hosts that the box may reach, as people write them. Empty: none.
@@ -94,7 +97,12 @@ type Worker struct {
 }
 
 // New returns a worker. It holds nothing that a restart would miss.
-func New(c Config) *Worker { return &Worker{Config: c, slots: newSlots(c.Slots, c.PerPerson)} }
+func New(c Config) *Worker {
+	if c.Places == nil {
+		c.Places = &memory.Places{}
+	}
+	return &Worker{Config: c, slots: newSlots(c)}
+}
 
 // Perform does one effect. See the package comment for repeats.
 func (w *Worker) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
@@ -124,16 +132,7 @@ func processName(kind string) string { return kind + "-" + rand.Text()[:12] }
 // slot waits for a place to work, telling the thread where in the queue it is.
 func (w *Worker) slot(ctx context.Context, job session.Job) error {
 	tell := func(place int) { job.Progress(session.Progress{Place: place, Usage: job.State.Turn.Progress.Usage}) }
-	return w.slots.acquire(ctx, place(job.State, setUp), tell)
-}
-
-// place is what a turn asks for.
-func place(s session.State, keep time.Duration) claim {
-	c := claim{id: s.ID, keep: keep}
-	if len(s.Turn.Requests) > 0 {
-		c.person = s.Turn.Requests[0].By.Identity()
-	}
-	return c
+	return w.slots.acquire(ctx, w.slots.stake(job, setUp), tell)
 }
 
 // prepare makes or finds the box, checks the repository out, and starts the
@@ -147,7 +146,7 @@ func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performe
 		p, err = w.prepareAnother(ctx, job, err)
 	}
 	if err != nil {
-		w.slots.release(job.State.ID)
+		w.slots.letGo(ctx, w.slots.stake(job, setUp))
 		return session.Performed{}, boxProblem("prepare the box", err)
 	}
 	return session.Performed{Prepared: &p}, nil
@@ -248,13 +247,14 @@ func (w *Worker) repository(box sandbox.Box, s session.State) *repository {
 
 // run gives the agent the turn's requests and watches it to the end.
 func (w *Worker) run(ctx context.Context, job session.Job) (session.Performed, error) {
-	w.slots.hold(place(job.State, time.Until(deadline(job))+publishing))
+	st := w.slots.stake(job, time.Until(deadline(job))+publishing)
+	w.slots.hold(ctx, st)
 	done, err := w.supervise(ctx, job)
 	if err == nil {
 		return done, nil
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, session.ErrLeaseLost) || errors.Is(cause, session.ErrShutdown) {
-		w.slots.release(job.State.ID)
+	if passedOn(ctx) {
+		w.slots.letGo(ctx, st)
 	}
 	return session.Performed{}, boxProblem("run the agent", w.confirmGone(ctx, job.State.Box, err))
 }
@@ -314,7 +314,9 @@ func unlessStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 // close ends the turn's rights. Nothing of it comes after: it is decided when
 // the turn's last effect in the box is known to be done.
 func (w *Worker) close(ctx context.Context, job session.Job) error {
-	w.slots.release(job.State.ID)
+	if err := w.slots.release(ctx, job.State.ID, job.Lease.Epoch); err != nil {
+		return boxProblem("give the box's place back", err)
+	}
 	if err := w.bookTurn(ctx, job); err != nil {
 		return boxProblem("book the turn's box", err)
 	}
