@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -404,11 +405,11 @@ func (n *step) retry(r Request, context string) {
 
 // anew is all that the last turn was asked, asked anew by r.
 func (n *step) anew(r Request, context string) Admitted {
-	a := Admitted{Context: firstNonEmpty(context, n.Turn.Context)}
+	a := Admitted{Context: cmp.Or(context, n.Turn.Context)}
 	for i, last := range n.Turn.Requests {
 		last.ID, last.Thread, last.Ref, last.At = r.ID, r.Thread, r.Ref, r.At
 		if i == 0 {
-			last.By, last.Model, last.Said = r.By, firstNonEmpty(r.Model, last.Model), r.ID+".again0"
+			last.By, last.Model, last.Said = r.By, cmp.Or(r.Model, last.Model), r.ID+".again0"
 			a.Request = last
 			continue
 		}
