@@ -137,10 +137,26 @@ func (c credentials) GitCredential(ctx context.Context, key string) (user, passw
 type ledger struct{ session.Ledger }
 
 func (l ledger) Spend(ctx context.Context, account string, u broker.Usage) (broker.Usage, error) {
-	account = strings.ReplaceAll(account, "!", ":") // not among the characters that a store takes
-	total, err := l.Ledger.Spend(ctx, account, session.Usage(u))
+	total, err := l.Ledger.Spend(ctx, storeAccount(account), session.Usage(u))
 	return broker.Usage(total), err
 }
+
+func (l ledger) Totals(ctx context.Context, accounts ...string) ([]broker.Usage, error) {
+	var names []string
+	for _, account := range accounts {
+		names = append(names, storeAccount(account))
+	}
+	all, err := l.Ledger.Totals(ctx, names...)
+	var totals []broker.Usage
+	for _, u := range all {
+		totals = append(totals, broker.Usage(u))
+	}
+	return totals, err
+}
+
+// storeAccount names an account of the broker's without the exclamation mark,
+// which is not among the characters that a store takes.
+func storeAccount(account string) string { return strings.ReplaceAll(account, "!", ":") }
 
 func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
 	host, err := codeHost(p.platforms)

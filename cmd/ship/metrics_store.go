@@ -27,7 +27,7 @@ func newStoreMetrics(r prometheus.Registerer) *storeMetrics {
 		quotaWaits: f.counter("ship_quota_waits_total", "How often what a platform allows was used up, so that a call had to wait.", "platform"),
 		quotaTime:  f.counter("ship_quota_wait_seconds_total", "How long calls were told to wait for that.", "platform"),
 	}
-	for _, op := range []string{"append", "due", "claim", "renew", "read", "commit", "spend"} {
+	for _, op := range []string{"append", "due", "claim", "renew", "read", "commit", "spend", "totals"} {
 		m.errors.WithLabelValues(op) // from nothing to one is no increase for Prometheus
 	}
 	return m
@@ -97,6 +97,12 @@ func (s watchedStore) Commit(ctx context.Context, l session.Lease, c session.Com
 func (s watchedStore) Spend(ctx context.Context, account string, u session.Usage) (_ session.Usage, err error) {
 	defer s.m.took("spend", time.Now(), &err)
 	return s.backend.Spend(ctx, account, u)
+}
+
+// Totals implements session.Ledger.
+func (s watchedStore) Totals(ctx context.Context, accounts ...string) (_ []session.Usage, err error) {
+	defer s.m.took("totals", time.Now(), &err)
+	return s.backend.Totals(ctx, accounts...)
 }
 
 // watchedQuota counts how often a platform's allowance was used up.
