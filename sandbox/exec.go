@@ -47,14 +47,9 @@ func Exec(ctx context.Context, box Box, cmd Command) (Output, error) {
 }
 
 func wait(ctx context.Context, box Box, name string) (Process, error) {
-	timer := time.NewTimer(firstLook)
-	defer timer.Stop()
 	for pause := firstLook; ; pause = min(2*pause, lastLook) {
-		timer.Reset(pause)
-		select {
-		case <-ctx.Done():
-			return Process{}, context.Cause(ctx)
-		case <-timer.C:
+		if err := Sleep(ctx, pause); err != nil {
+			return Process{}, err
 		}
 		p, err := box.Process(ctx, name)
 		if err != nil || !p.Running {

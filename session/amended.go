@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -88,7 +89,7 @@ func (n *step) preparing(id string) *Request {
 }
 
 // said are the ids of what was said in these words.
-func (r Request) said() string { return firstNonEmpty(r.Said, r.ID) }
+func (r Request) said() string { return cmp.Or(r.Said, r.ID) }
 
 // says: a part of these words was said under an id.
 func (r Request) says(id string) bool { return slices.Contains(strings.Fields(r.said()), id) }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -307,7 +308,7 @@ func (n *step) joinUnbegun(a Admitted, o Outcome) Admitted {
 	}
 	own := a.Request
 	own.ID, own.Ref = fmt.Sprintf("%s.again%d", own.ID, len(n.Turn.Requests)), ""
-	all := n.anew(a.Request, firstNonEmpty(a.Context, n.Turn.Context))
+	all := n.anew(a.Request, cmp.Or(a.Context, n.Turn.Context))
 	all.More = append(all.More, own)
 	return all
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,7 +180,7 @@ func phaseOfDigest(d string) string {
 func (n *step) shown(t Thread, p Performed) {
 	for i := range n.Threads {
 		if v := &n.Threads[i]; v.Thread == t {
-			v.Ref, v.Shown, v.At = firstNonEmpty(p.Ref, v.Ref), p.Shown, n.now
+			v.Ref, v.Shown, v.At = cmp.Or(p.Ref, v.Ref), p.Shown, n.now
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,7 +27,7 @@ func (n *step) begin(a Admitted) {
 	if n.Turn != nil && n.Turn.Outcome != nil && n.Turn.Outcome.Limit == "" { // that one is ours
 		question = n.Turn.Outcome.Question
 	}
-	model, problem := n.policy.choose(firstNonEmpty(a.Model, n.Model))
+	model, problem := n.policy.choose(cmp.Or(a.Model, n.Model))
 	if problem != "" {
 		model, _ = n.policy.choose("") // a model that was taken off the list since
 	}
@@ -60,15 +61,6 @@ func (n *step) announce(k EffectKind) {
 			n.add(Effect{Kind: k, By: v.Platform, Thread: &v.Thread}, n.cause(v.Key)...)
 		}
 	}
-}
-
-func firstNonEmpty(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
-	}
-	return ""
 }
 
 // cause names a moment of the running turn, for effect ids.
@@ -324,7 +316,7 @@ func (n *step) short() string {
 		answer = strings.ToValidUTF8(answer[:1500], "") + "…"
 	}
 	if !t.Changed {
-		return firstNonEmpty(answer, "I looked at this and changed nothing.")
+		return cmp.Or(answer, "I looked at this and changed nothing.")
 	}
 	if len(n.Head) >= 7 {
 		return fmt.Sprintf("Done in %s. %s", n.Head[:7], answer)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -52,7 +53,7 @@ func (n *step) answered(r Request) bool {
 	if n.Asking == nil || r.Verb != Instruct || r.Thread != n.Asking.Request.Thread {
 		return false
 	}
-	repo, own := firstNonEmpty(r.Repo, n.Asking.Question.choose(r.Text)), r.By.Login == n.Asking.Request.By.Login
+	repo, own := cmp.Or(r.Repo, n.Asking.Question.choose(r.Text)), r.By.Login == n.Asking.Request.By.Login
 	switch {
 	case own && (repo == "" || r.Repo != ""):
 		n.Asking.add(r)

@@ -10,7 +10,10 @@
 // that harmless.
 package session
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // ID names a session. It is a pure function of the platform's object (for
 // GitHub "gh.<repository id>.<number>"), so that routing needs no look-up.
@@ -38,7 +41,7 @@ type Person struct {
 
 // Identity is by what somebody is told from others on their platform, wherever
 // something is counted by person.
-func (p Person) Identity() string { return firstNonEmpty(p.Account, p.Login) }
+func (p Person) Identity() string { return cmp.Or(p.Account, p.Login) }
 
 // Verb is what a request asks for.
 type Verb string

@@ -185,4 +185,7 @@ type Ledger interface {
 	// Spend adds to an account and returns its total. Not idempotent: the
 	// caller counts a call before making it, so a crash can only overcount.
 	Spend(ctx context.Context, account string, u Usage) (Usage, error)
+	// Totals reads accounts, in the order of their names; an unknown one is
+	// empty. To be read is no use of an account, which keeps none alive.
+	Totals(ctx context.Context, accounts ...string) ([]Usage, error)
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	stdcmp "cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -169,7 +170,7 @@ func (s *story) stateLine() string {
 func describe(e Effect, now time.Time) string {
 	text := string(e.Kind) + " by " + e.By
 	if e.Check != nil {
-		text += fmt.Sprintf(" %s %s", e.Check.SHA, firstNonEmpty(e.Check.Conclusion, "in progress"))
+		text += fmt.Sprintf(" %s %s", e.Check.SHA, stdcmp.Or(e.Check.Conclusion, "in progress"))
 	}
 	if e.To != "" {
 		text += " to " + string(e.To)

@@ -3,14 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -128,46 +125,6 @@ func codeHost(platforms []integrations.Platform) (*integrations.CodeHost, error)
 	return nil, errors.New("no platform that hosts repositories is set up: fill in the section github")
 }
 
-// credentials adapts a code host to what the broker asks.
-type credentials struct{ host *integrations.CodeHost }
-
-func (c credentials) GitCredential(ctx context.Context, key string) (user, password string, err error) {
-	return c.host.Credential(ctx, key)
-}
-
-// ledger adapts a store to the broker's own words.
-type ledger struct{ session.Ledger }
-
-func (l ledger) Spend(ctx context.Context, account string, u broker.Usage) (broker.Usage, error) {
-	account = strings.ReplaceAll(account, "!", ":") // not among the characters that a store takes
-	total, err := l.Ledger.Spend(ctx, account, session.Usage(u))
-	return broker.Usage(total), err
-}
-
-func newBroker(p parts, m *metrics) (*broker.Broker, *broker.Signer, error) {
-	host, err := codeHost(p.platforms)
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err := broker.LoadKey(filepath.Join(p.settings.DataDir, "broker.key"))
-	if err != nil {
-		return nil, nil, err
-	}
-	signer, err := broker.NewSigner(key)
-	if err != nil {
-		return nil, nil, err
-	}
-	egress, err := p.settings.Sandbox.egress(m)
-	if err != nil {
-		return nil, nil, fmt.Errorf("sandbox.allow_hosts: %w", err)
-	}
-	b, err := broker.New(broker.Config{
-		Signer: signer, Ledger: ledger{p.store}, Providers: p.settings.brokerProviders(), BoxUSDPerHour: p.settings.Sandbox.USDPerHour,
-		GitURL: host.WebURL, Credentials: credentials{host}, Egress: egress, Observer: m, Log: p.log.With("part", "broker"),
-	})
-	return b, signer, err
-}
-
 // office is what workers find when they begin.
 type office struct {
 	signer *broker.Signer
@@ -192,16 +149,8 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	if err := exhibit(p.settings, boxes, worker, o.mounts); err != nil {
 		return err
 	}
-	performers := map[string]session.Performer{session.Worker: worker}
-	for _, platform := range p.platforms {
-		performers[platform.Name] = throttle{Performer: teller{platform.Performer, p.store, p.settings.Limits, time.Now}, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
-	}
-	redact := turn.Redactor(p.settings.secrets())
-	for name, performer := range performers {
-		performers[name] = discreet{performer, redact}
-	}
 	a.dispatcher = &session.Dispatcher{Max: 10_000, Engine: &session.Engine{
-		Store: p.store, Inbox: p.store, Performers: performers, Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook, Observer: p.told.observer(),
+		Store: p.store, Inbox: p.store, Performers: performers(p, worker), Policy: p.settings.policy(p.platforms), Log: p.log, Hook: p.hook, Observer: p.told.observer(),
 	}}
 	p.told.watchWorker(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
@@ -242,6 +191,19 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 	}), nil
 }
 
+// performers are who does what is decided, by their names. What platforms are
+// asked is counted, and told what was spent; no failure of any says a secret.
+func performers(p parts, worker *turn.Worker) map[string]session.Performer {
+	redact := turn.Redactor(p.settings.secrets())
+	all := map[string]session.Performer{session.Worker: discreet{worker, redact}}
+	for _, platform := range p.platforms {
+		told := teller{platform.Performer, p.store, p.settings.Limits, time.Now}
+		counted := throttle{Performer: told, ledger: p.store, perMinute: p.settings.Limits.RequestsPerMinute, now: time.Now}
+		all[platform.Name] = discreet{counted, redact}
+	}
+	return all
+}
+
 // identity asks the code host whom commits are made by. A host that does not
 // answer at the start is no reason not to start.
 func identity(ctx context.Context, host *integrations.CodeHost, log *slog.Logger) turn.Identity {
@@ -253,44 +215,6 @@ func identity(ctx context.Context, host *integrations.CodeHost, log *slog.Logger
 		return turn.Identity{Name: "ship[bot]", Email: "ship[bot]@users.noreply.github.com"}
 	}
 	return turn.Identity{Name: name, Email: email}
-}
-
-// How often missed deliveries are looked for, and how far back each look goes
-// beyond the one before.
-const (
-	recoverEvery   = 7 * time.Minute
-	recoverOverlap = 2 * time.Hour
-	// recoverAgain is how soon a look that failed is repeated, and then later
-	// each time. It goes back as far as the first did.
-	recoverAgain = 5 * time.Second
-)
-
-// recoverMissed fetches what was delivered while ship was down, at the start
-// and every few minutes. What was accepted before is a duplicate then.
-func recoverMissed(ctx context.Context, p integrations.Platform, log *slog.Logger) error {
-	if p.Recover == nil {
-		return nil
-	}
-	since, again := time.Now().Add(-3*24*time.Hour), recoverAgain
-	for {
-		began, next := time.Now(), recoverEvery
-		asked, err := p.Recover(ctx, since)
-		if asked > 0 {
-			log.Info("missed deliveries are asked for again", "platform", p.Name, "count", asked)
-		}
-		switch {
-		case err == nil:
-			since, again = began.Add(-recoverOverlap), recoverAgain
-		case ctx.Err() == nil:
-			log.Warn("look for missed deliveries", "platform", p.Name, "err", err)
-			next, again = again, min(2*again, recoverEvery)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(next):
-		}
-	}
 }
 
 // run serves until ctx ends, and then stops in order: no new deliveries, no
@@ -312,35 +236,4 @@ func (a *app) run(ctx context.Context, listener net.Listener) error {
 		group.Go(func() error { return chore(ctx) })
 	}
 	return group.Wait()
-}
-
-// runDoor serves the broker on the unix socket that local boxes see.
-func (a *app) runDoor(ctx context.Context) error {
-	if a.role == roleIntake {
-		return nil
-	}
-	if err := os.Remove(a.socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("clear the broker's socket: %w", err)
-	}
-	listener, err := net.Listen("unix", a.socket)
-	if err != nil {
-		return fmt.Errorf("open the broker's socket: %w", err)
-	}
-	if a.foreign { // who comes here at all is up to the folder
-		if err := os.Chmod(a.socket, 0o666); err != nil {
-			return errors.Join(fmt.Errorf("open the broker's socket to boxes: %w", err), listener.Close())
-		}
-	}
-	server := &http.Server{
-		Handler: a.broker, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
-	go func() {
-		<-ctx.Done()
-		_ = server.Close() // agents repeat what is cut
-	}()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve the broker: %w", err)
-	}
-	return nil
 }

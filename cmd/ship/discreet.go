@@ -17,6 +17,7 @@ type discreet struct {
 	redact func(string) string
 }
 
+// Perform implements session.Performer.
 func (d discreet) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
 	done, err := d.Performer.Perform(ctx, job)
 	return done, d.clean(err)
@@ -43,7 +44,10 @@ type redactedError struct {
 	text string
 }
 
+// Error is the text without secrets.
 func (h redactedError) Error() string { return h.text }
+
+// Unwrap is the error as it was, to be told apart by, and not to be shown.
 func (h redactedError) Unwrap() error { return h.error }
 
 // discreetly has a log leave out the secrets of the settings, what looks like one,

@@ -248,8 +248,10 @@ func checkE2B(ctx context.Context, s Settings) finding {
 // aside is a vault with nothing in it, for a look that keeps nothing.
 type aside struct{}
 
+// Load implements e2b.Vault.
 func (aside) Load(context.Context, string) ([]byte, int64, error) { return nil, 0, nil }
 
+// Swap implements e2b.Vault.
 func (aside) Swap(context.Context, string, int64, []byte, time.Duration) (bool, error) {
 	return false, nil
 }

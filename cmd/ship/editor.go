@@ -158,6 +158,7 @@ func (e *editor) answers(ctx context.Context) bool {
 // endedError: the editor's process is over.
 type endedError struct{ said string }
 
+// Error holds what the editor said last.
 func (e *endedError) Error() string {
 	return strings.TrimSpace("the editor has ended. It said last: " + e.said)
 }

@@ -28,8 +28,9 @@ func newBoxMetrics(r prometheus.Registerer) *boxMetrics {
 	}
 }
 
-func (m *boxMetrics) took(op string, began time.Time, err error) {
-	m.calls.WithLabelValues(op, boxResult(err)).Inc()
+// took is deferred by a call that begins; err is what it will have come to.
+func (m *boxMetrics) took(op string, began time.Time, err *error) {
+	m.calls.WithLabelValues(op, boxResult(*err)).Inc()
 	m.seconds.WithLabelValues(op).Observe(time.Since(began).Seconds())
 }
 
@@ -56,26 +57,21 @@ type watchedBoxes struct {
 }
 
 // Create implements sandbox.Provider.
-func (w watchedBoxes) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info, error) {
-	began := time.Now()
-	info, err := w.boxes.Create(ctx, spec)
-	w.m.took("create", began, err)
-	return info, err
+func (w watchedBoxes) Create(ctx context.Context, spec sandbox.Spec) (_ sandbox.Info, err error) {
+	defer w.m.took("create", time.Now(), &err)
+	return w.boxes.Create(ctx, spec)
 }
 
 // Attach implements sandbox.Provider.
-func (w watchedBoxes) Attach(ctx context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
-	began := time.Now()
-	box, err := w.boxes.Attach(ctx, id, ttl)
-	w.m.took("attach", began, err)
-	return box, err
+func (w watchedBoxes) Attach(ctx context.Context, id string, ttl time.Duration) (_ sandbox.Box, err error) {
+	defer w.m.took("attach", time.Now(), &err)
+	return w.boxes.Attach(ctx, id, ttl)
 }
 
 // List implements sandbox.Provider.
-func (w watchedBoxes) List(ctx context.Context, labels map[string]string) ([]sandbox.Info, error) {
-	began := time.Now()
-	all, err := w.boxes.List(ctx, labels)
-	w.m.took("list", began, err)
+func (w watchedBoxes) List(ctx context.Context, labels map[string]string) (all []sandbox.Info, err error) {
+	defer w.m.took("list", time.Now(), &err)
+	all, err = w.boxes.List(ctx, labels)
 	if err == nil && len(labels) == 0 {
 		w.m.count(all)
 	}
@@ -93,27 +89,21 @@ func (m *boxMetrics) count(all []sandbox.Info) {
 }
 
 // Extend implements sandbox.Provider.
-func (w watchedBoxes) Extend(ctx context.Context, id string, until time.Time) error {
-	began := time.Now()
-	err := w.boxes.Extend(ctx, id, until)
-	w.m.took("extend", began, err)
-	return err
+func (w watchedBoxes) Extend(ctx context.Context, id string, until time.Time) (err error) {
+	defer w.m.took("extend", time.Now(), &err)
+	return w.boxes.Extend(ctx, id, until)
 }
 
 // Pause implements sandbox.Provider.
-func (w watchedBoxes) Pause(ctx context.Context, id string) error {
-	began := time.Now()
-	err := w.boxes.Pause(ctx, id)
-	w.m.took("pause", began, err)
-	return err
+func (w watchedBoxes) Pause(ctx context.Context, id string) (err error) {
+	defer w.m.took("pause", time.Now(), &err)
+	return w.boxes.Pause(ctx, id)
 }
 
 // Destroy implements sandbox.Provider.
-func (w watchedBoxes) Destroy(ctx context.Context, id string) error {
-	began := time.Now()
-	err := w.boxes.Destroy(ctx, id)
-	w.m.took("destroy", began, err)
-	return err
+func (w watchedBoxes) Destroy(ctx context.Context, id string) (err error) {
+	defer w.m.took("destroy", time.Now(), &err)
+	return w.boxes.Destroy(ctx, id)
 }
 
 // watchPlaces registers how many boxes are at work, and how many are waited for.

@@ -27,15 +27,16 @@ func newStoreMetrics(r prometheus.Registerer) *storeMetrics {
 		quotaWaits: f.counter("ship_quota_waits_total", "How often what a platform allows was used up, so that a call had to wait.", "platform"),
 		quotaTime:  f.counter("ship_quota_wait_seconds_total", "How long calls were told to wait for that.", "platform"),
 	}
-	for _, op := range []string{"append", "due", "claim", "renew", "read", "commit", "spend"} {
+	for _, op := range []string{"append", "due", "claim", "renew", "read", "commit", "spend", "totals"} {
 		m.errors.WithLabelValues(op) // from nothing to one is no increase for Prometheus
 	}
 	return m
 }
 
-func (m *storeMetrics) took(op string, began time.Time, err error) {
+// took is deferred by a call that begins; err is what it will have come to.
+func (m *storeMetrics) took(op string, began time.Time, err *error) {
 	m.seconds.WithLabelValues(op).Observe(time.Since(began).Seconds())
-	if isFault(err) {
+	if isFault(*err) {
 		m.errors.WithLabelValues(op).Inc()
 	}
 }
@@ -57,59 +58,51 @@ type watchedStore struct {
 }
 
 // Append implements session.Inbox.
-func (s watchedStore) Append(ctx context.Context, d session.Delivery) (session.Receipt, error) {
-	began := time.Now()
-	receipt, err := s.backend.Append(ctx, d)
-	s.m.took("append", began, err)
-	return receipt, err
+func (s watchedStore) Append(ctx context.Context, d session.Delivery) (_ session.Receipt, err error) {
+	defer s.m.took("append", time.Now(), &err)
+	return s.backend.Append(ctx, d)
 }
 
 // Due implements session.Store.
-func (s watchedStore) Due(ctx context.Context, limit int) ([]session.ID, error) {
-	began := time.Now()
-	ids, err := s.backend.Due(ctx, limit)
-	s.m.took("due", began, err)
-	return ids, err
+func (s watchedStore) Due(ctx context.Context, limit int) (_ []session.ID, err error) {
+	defer s.m.took("due", time.Now(), &err)
+	return s.backend.Due(ctx, limit)
 }
 
 // Claim implements session.Store.
-func (s watchedStore) Claim(ctx context.Context, id session.ID, token string, lease time.Duration) (session.Claim, error) {
-	began := time.Now()
-	c, err := s.backend.Claim(ctx, id, token, lease)
-	s.m.took("claim", began, err)
-	return c, err
+func (s watchedStore) Claim(ctx context.Context, id session.ID, token string, lease time.Duration) (_ session.Claim, err error) {
+	defer s.m.took("claim", time.Now(), &err)
+	return s.backend.Claim(ctx, id, token, lease)
 }
 
 // Renew implements session.Store.
-func (s watchedStore) Renew(ctx context.Context, l session.Lease, d time.Duration) (int64, error) {
-	began := time.Now()
-	newest, err := s.backend.Renew(ctx, l, d)
-	s.m.took("renew", began, err)
-	return newest, err
+func (s watchedStore) Renew(ctx context.Context, l session.Lease, d time.Duration) (_ int64, err error) {
+	defer s.m.took("renew", time.Now(), &err)
+	return s.backend.Renew(ctx, l, d)
 }
 
 // Read implements session.Store.
-func (s watchedStore) Read(ctx context.Context, id session.ID, after int64) ([]session.Event, error) {
-	began := time.Now()
-	events, err := s.backend.Read(ctx, id, after)
-	s.m.took("read", began, err)
-	return events, err
+func (s watchedStore) Read(ctx context.Context, id session.ID, after int64) (_ []session.Event, err error) {
+	defer s.m.took("read", time.Now(), &err)
+	return s.backend.Read(ctx, id, after)
 }
 
 // Commit implements session.Store.
-func (s watchedStore) Commit(ctx context.Context, l session.Lease, c session.Commit) error {
-	began := time.Now()
-	err := s.backend.Commit(ctx, l, c)
-	s.m.took("commit", began, err)
-	return err
+func (s watchedStore) Commit(ctx context.Context, l session.Lease, c session.Commit) (err error) {
+	defer s.m.took("commit", time.Now(), &err)
+	return s.backend.Commit(ctx, l, c)
 }
 
 // Spend implements session.Ledger.
-func (s watchedStore) Spend(ctx context.Context, account string, u session.Usage) (session.Usage, error) {
-	began := time.Now()
-	total, err := s.backend.Spend(ctx, account, u)
-	s.m.took("spend", began, err)
-	return total, err
+func (s watchedStore) Spend(ctx context.Context, account string, u session.Usage) (_ session.Usage, err error) {
+	defer s.m.took("spend", time.Now(), &err)
+	return s.backend.Spend(ctx, account, u)
+}
+
+// Totals implements session.Ledger.
+func (s watchedStore) Totals(ctx context.Context, accounts ...string) (_ []session.Usage, err error) {
+	defer s.m.took("totals", time.Now(), &err)
+	return s.backend.Totals(ctx, accounts...)
 }
 
 // watchedQuota counts how often a platform's allowance was used up.

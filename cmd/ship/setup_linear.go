@@ -81,7 +81,7 @@ func setUpLinear(ctx context.Context, o linearSetup) error {
 		return o.printLink()
 	}
 	// What would go wrong at the end is found now, before anybody copies secrets.
-	papers := linearPapers{dir: o.dir, config: o.config, force: o.force}
+	papers := linearPapers{drawer{dir: o.dir, config: o.config, force: o.force}}
 	if err := papers.prepare(); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,15 +21,9 @@ const (
 	linearKeyFile    = "linear-token-key"
 )
 
-// linearPapers are the files of an app in Linear.
-type linearPapers struct {
-	dir, config string
-	// force overwrites the two secrets, and never the settings or the token key:
-	// without the one no token that is kept could be read.
-	force bool
-}
-
-func (p linearPapers) path(name string) string { return filepath.Join(p.dir, name) }
+// linearPapers are the files of an app in Linear. Even with force the token key
+// is never overwritten: without it no token that is kept could be read.
+type linearPapers struct{ drawer }
 
 // prepare makes sure that keep will work, as far as that can be known.
 func (p linearPapers) prepare() error {
@@ -95,8 +88,7 @@ func (p linearPapers) extend(reg linear.Registration, s linear.Settings) (left s
 	}.extend()
 }
 
-// section is the part of ship.yaml that an app brings along. Relative paths
-// there start at the settings.
+// section is the part of ship.yaml that an app brings along.
 func (p linearPapers) section(s linear.Settings) (string, error) {
 	type section struct {
 		ClientID          string `yaml:"client_id"`
@@ -107,18 +99,12 @@ func (p linearPapers) section(s linear.Settings) (string, error) {
 		APIURL            string `yaml:"api_url,omitempty"`
 		TokenURL          string `yaml:"token_url,omitempty"`
 	}
-	at := func(name string) string {
-		if filepath.Dir(p.config) == p.dir {
-			return name
-		}
-		return p.path(name)
-	}
 	out := section{
-		ClientID: s.ClientID, ClientSecretFile: at(linearSecretFile), WebhookSecretFile: at(linearHookFile),
+		ClientID: s.ClientID, ClientSecretFile: p.reference(linearSecretFile), WebhookSecretFile: p.reference(linearHookFile),
 		APIURL: s.APIURL, TokenURL: s.TokenURL,
 	}
 	if s.Grant == linear.GrantCode {
-		out.Grant, out.TokenKeyFile = s.Grant, at(linearKeyFile)
+		out.Grant, out.TokenKeyFile = s.Grant, p.reference(linearKeyFile)
 	}
 	b, err := yaml.Marshal(map[string]section{"linear": out})
 	return string(b), err

@@ -19,25 +19,37 @@ const (
 	settingsFile = "ship.yaml"
 )
 
-// papers are the files of a new app.
-type papers struct {
+// drawer is where the files of a new app are put.
+type drawer struct {
 	// dir is where the secrets are written to.
 	dir string
 	// config is where settings are, or will be.
 	config string
-	// force overwrites the two secrets, and never the settings.
+	// force overwrites the secrets, and never the settings.
 	force bool
 }
+
+func (d drawer) path(name string) string { return filepath.Join(d.dir, name) }
+
+// reference is what the settings say where a file is. Relative paths there start
+// at the settings.
+func (d drawer) reference(name string) string {
+	if filepath.Dir(d.config) == d.dir {
+		return name
+	}
+	return d.path(name)
+}
+
+// papers are the files of a new app at GitHub.
+type papers struct{ drawer }
 
 func newPapers(o setupOptions) papers {
 	config := variable(o.environ, "SHIP_CONFIG")
 	if config == "" {
 		config = filepath.Join(o.dir, settingsFile)
 	}
-	return papers{dir: o.dir, config: config, force: o.force}
+	return papers{drawer{dir: o.dir, config: config, force: o.force}}
 }
-
-func (p papers) path(name string) string { return filepath.Join(p.dir, name) }
 
 // prepare makes sure that keep will work, as far as that can be known.
 func (p papers) prepare() error {
@@ -96,8 +108,7 @@ func (p papers) missing(reg github.Registration, app github.NewApp, environ []st
 	return p.section(reg, app)
 }
 
-// section is the part of ship.yaml that a new app brings along. Relative paths
-// there start at the settings.
+// section is the part of ship.yaml that a new app brings along.
 func (p papers) section(reg github.Registration, app github.NewApp) (string, error) {
 	type section struct {
 		AppID             int64  `yaml:"app_id"`
@@ -106,10 +117,7 @@ func (p papers) section(reg github.Registration, app github.NewApp) (string, err
 		APIURL            string `yaml:"api_url,omitempty"`
 		WebURL            string `yaml:"web_url,omitempty"`
 	}
-	s := section{AppID: app.ID, PrivateKeyFile: p.path(keyFile), WebhookSecretFile: p.path(secretFile)}
-	if filepath.Dir(p.config) == p.dir {
-		s.PrivateKeyFile, s.WebhookSecretFile = keyFile, secretFile
-	}
+	s := section{AppID: app.ID, PrivateKeyFile: p.reference(keyFile), WebhookSecretFile: p.reference(secretFile)}
 	if reg.APIURL != github.DefaultAPIURL {
 		s.APIURL = reg.APIURL
 	}

@@ -83,7 +83,7 @@ func setUpSlack(ctx context.Context, o slackSetup) error {
 		return err
 	}
 	// What would go wrong at the end is found now, before anybody copies secrets.
-	papers := slackPapers{dir: o.dir, config: o.config, force: o.force}
+	papers := slackPapers{drawer{dir: o.dir, config: o.config, force: o.force}}
 	if err := papers.prepare(o.socket); err != nil {
 		return err
 	}

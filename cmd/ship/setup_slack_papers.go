@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -18,13 +17,7 @@ const (
 )
 
 // slackPapers are the files of an app in Slack.
-type slackPapers struct {
-	dir, config string
-	// force overwrites the secrets, and never the settings.
-	force bool
-}
-
-func (p slackPapers) path(name string) string { return filepath.Join(p.dir, name) }
+type slackPapers struct{ drawer }
 
 // prepare makes sure that keep will work, as far as that can be known.
 func (p slackPapers) prepare(socket bool) error {
@@ -72,8 +65,7 @@ func sameSlack(now, s slack.Settings) bool {
 		(s.SocketMode() || len(now.SigningSecret) > 0 && now.SigningSecret[0].Reveal() == s.SigningSecret[0].Reveal())
 }
 
-// section is the part of ship.yaml that an app brings along. Relative paths
-// there start at the settings.
+// section is the part of ship.yaml that an app brings along.
 func (p slackPapers) section(s slack.Settings) (string, error) {
 	type section struct {
 		BotTokenFile      string `yaml:"bot_token_file"`
@@ -81,15 +73,9 @@ func (p slackPapers) section(s slack.Settings) (string, error) {
 		AppTokenFile      string `yaml:"app_token_file,omitempty"`
 		APIURL            string `yaml:"api_url,omitempty"`
 	}
-	at := func(name string) string {
-		if filepath.Dir(p.config) == p.dir {
-			return name
-		}
-		return p.path(name)
-	}
-	out := section{BotTokenFile: at(slackBotFile), SigningSecretFile: at(slackSigningFile)}
+	out := section{BotTokenFile: p.reference(slackBotFile), SigningSecretFile: p.reference(slackSigningFile)}
 	if s.SocketMode() {
-		out.SigningSecretFile, out.AppTokenFile = "", at(slackAppFile)
+		out.SigningSecretFile, out.AppTokenFile = "", p.reference(slackAppFile)
 	}
 	if s.APIURL != slack.DefaultAPIURL {
 		out.APIURL = s.APIURL

@@ -172,7 +172,7 @@ func (t *telemetry) transport(next http.RoundTripper) http.RoundTripper {
 // observers are several as one.
 type observers []session.Observer
 
-// Held implements session.Observer.
+// LeaseChanged implements session.Observer.
 func (o observers) LeaseChanged(h session.LeaseChange) {
 	for _, each := range o {
 		each.LeaseChanged(h)

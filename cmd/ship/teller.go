@@ -39,15 +39,11 @@ func (t teller) Perform(ctx context.Context, job session.Job) (session.Performed
 
 func (t teller) today(ctx context.Context, payer string) (session.Today, error) {
 	day := broker.Day(t.now())
-	person, err := t.ledger.Spend(ctx, broker.SpentAccount(day, payer), session.Usage{})
+	spent, err := t.ledger.Totals(ctx, broker.SpentAccount(day, payer), broker.SpentAccount(day, ""))
 	if err != nil {
-		return session.Today{}, fmt.Errorf("look what %s has spent: %w", payer, err)
-	}
-	all, err := t.ledger.Spend(ctx, broker.SpentAccount(day, ""), session.Usage{})
-	if err != nil {
-		return session.Today{}, fmt.Errorf("look what was spent: %w", err)
+		return session.Today{}, fmt.Errorf("look what %s and all have spent: %w", payer, err)
 	}
 	return session.Today{
-		Day: day, Payer: payer, Person: person.USD, PersonMax: t.limits.PersonDayUSD, All: all.USD, AllMax: t.limits.DayUSD,
+		Day: day, Payer: payer, Person: spent[0].USD, PersonMax: t.limits.PersonDayUSD, All: spent[1].USD, AllMax: t.limits.DayUSD,
 	}, nil
 }

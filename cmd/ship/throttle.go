@@ -36,6 +36,8 @@ func account(r session.Request, minute int64) string {
 	return fmt.Sprintf("asks:%s:%s:%d", r.Thread.Platform, who, minute)
 }
 
+// Perform implements session.Performer. Whoever asked too often is refused as a
+// stranger is.
 func (t throttle) Perform(ctx context.Context, job session.Job) (session.Performed, error) {
 	r := job.Effect.Request
 	if job.Effect.Kind != session.Admit || r == nil || job.Repeat || r.Verb == session.Stop || r.Verb == session.Withdraw {

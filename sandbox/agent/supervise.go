@@ -188,7 +188,7 @@ func (s *supervisor) revive(ctx context.Context) error {
 // speaks, so at least a quarter of the poll's interval lies between two looks.
 func (s *supervisor) rest(ctx context.Context, hints <-chan struct{}) error {
 	gap := s.run.Limits.Poll / 4
-	if err := sleep(ctx, gap); err != nil {
+	if err := sandbox.Sleep(ctx, gap); err != nil {
 		return err
 	}
 	poll := time.NewTimer(s.run.Limits.Poll - gap)
@@ -203,18 +203,7 @@ func (s *supervisor) rest(ctx context.Context, hints <-chan struct{}) error {
 	case <-poll.C:
 		return nil
 	}
-	return sleep(ctx, s.run.Limits.Poll-gap)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
+	return sandbox.Sleep(ctx, s.run.Limits.Poll-gap)
 }
 
 // tell hands on the progress if it differs from what was told last.
@@ -278,7 +267,7 @@ func (s *supervisor) quiet(ctx context.Context) error {
 		if done {
 			return nil
 		}
-		if werr := sleep(ctx, s.run.Limits.Poll/4); werr != nil {
+		if werr := sandbox.Sleep(ctx, s.run.Limits.Poll/4); werr != nil {
 			return errors.Join(werr, err)
 		}
 	}

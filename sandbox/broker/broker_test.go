@@ -65,6 +65,23 @@ func (l *memory) Spend(ctx context.Context, account string, u Usage) (Usage, err
 	return t, nil
 }
 
+func (l *memory) Totals(ctx context.Context, accounts ...string) ([]Usage, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if l.down {
+		return nil, errors.New("connection refused")
+	}
+	l.reads.Add(1)
+	var all []Usage
+	for _, account := range accounts {
+		all = append(all, l.accounts[account])
+	}
+	return all, nil
+}
+
 func (l *memory) of(g Grant) Usage {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,6 +21,9 @@ type Ledger interface {
 	// Adding nothing reads it; an unknown account is empty. Not idempotent: a
 	// repeat counts again, which errs on the safe side.
 	Spend(ctx context.Context, account string, u Usage) (Usage, error)
+	// Totals reads accounts, in the order of their names; an unknown one is
+	// empty. They need not be of the same moment.
+	Totals(ctx context.Context, accounts ...string) ([]Usage, error)
 }
 
 func account(session, turn string) string { return session + ":" + turn }

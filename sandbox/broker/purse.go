@@ -58,6 +58,14 @@ func (g Grant) purses(day string) []purse {
 	return all
 }
 
+func accountsOf(purses []purse) []string {
+	var names []string
+	for _, p := range purses {
+		names = append(names, p.account)
+	}
+	return names
+}
+
 // daySpent is of a day's budget. It has the code of a turn's budget: what follows for the agent is the same.
 func daySpent(whose string, usd float64) *refusal {
 	return refuse(http.StatusForbidden, codeBudget, "the budget of %.2f USD for %s today is spent", usd, whose)
@@ -72,18 +80,21 @@ type Balance struct {
 
 // Balance reads the accounts of a grant. Calls under way are counted, their
 // tokens and money are not.
-func (b *Broker) Balance(ctx context.Context, g Grant) (sum Balance, err error) {
-	sum.Day = Day(b.till.now())
-	if sum.Turn, err = b.till.spend(ctx, g.account(), Usage{}); err != nil {
-		return Balance{}, err
-	}
-	if sum.All, err = b.till.spend(ctx, SpentAccount(sum.Day, ""), Usage{}); err != nil {
-		return Balance{}, err
-	}
+func (b *Broker) Balance(ctx context.Context, g Grant) (Balance, error) {
+	day := Day(b.till.now())
+	accounts := []string{g.account(), SpentAccount(day, "")}
 	if g.Person != "" {
-		sum.Person, err = b.till.spend(ctx, SpentAccount(sum.Day, g.Person), Usage{})
+		accounts = append(accounts, SpentAccount(day, g.Person))
 	}
-	return sum, err
+	spent, err := b.till.totals(ctx, accounts...)
+	if err != nil {
+		return Balance{}, err
+	}
+	sum := Balance{Day: day, Turn: spent[0], All: spent[1]}
+	if g.Person != "" {
+		sum.Person = spent[2]
+	}
+	return sum, nil
 }
 
 // Stay is time that a box ran for a session.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -110,6 +111,15 @@ func (t *till) spend(ctx context.Context, account string, u Usage) (Usage, error
 	return total, nil
 }
 
+// totals reads accounts, with failures marked likewise.
+func (t *till) totals(ctx context.Context, accounts ...string) ([]Usage, error) {
+	all, err := t.ledger.Totals(ctx, accounts...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errLedger, err)
+	}
+	return all, nil
+}
+
 // admit counts a call that may cost up to hold, before it is made: a crash can
 // only overcount. After it, settle.
 func (t *till) admit(v *visit, hold float64) (bill, error) {
@@ -149,35 +159,40 @@ func (t *till) await(v *visit, b bill) error {
 	}
 }
 
-// affords looks into the purses once. If a call has to end first, the channel is
-// closed when one has.
+// affords looks once into all the purses that have a limit. If a call has to end
+// first, the channel is closed when one has.
 func (t *till) affords(v *visit, b bill) (freed <-chan struct{}, err error) {
-	for _, p := range b.purses {
-		// Looked at before the ledger: a call that ends in between is seen twice,
-		// never missed.
-		held, later := t.holding(p.account)
-		if p.limit == 0 && !p.strict {
-			continue
-		}
-		spent, err := t.spend(v.r.Context(), p.account, Usage{})
+	limited := slices.DeleteFunc(slices.Clone(b.purses), func(p purse) bool { return p.limit == 0 && !p.strict })
+	accounts := accountsOf(limited)
+	// Looked at before the ledger: a call that ends in between is seen twice,
+	// never missed.
+	held, later := t.holding(accounts)
+	spent, err := t.totals(v.r.Context(), accounts...)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range limited {
 		switch {
-		case err != nil:
-			return nil, err
-		case p.strict && spent.Calls >= v.grant.Calls:
+		case p.strict && spent[i].Calls >= v.grant.Calls:
 			return nil, callsSpent(v.grant)
-		case spent.USD >= p.limit:
+		case spent[i].USD >= p.limit:
 			return nil, p.refusal()
-		case held > 0 && spent.USD+held >= p.limit && freed == nil:
+		case held[i] > 0 && spent[i].USD+held[i] >= p.limit:
 			freed = later // another purse may be empty for good
 		}
 	}
 	return freed, nil
 }
 
-func (t *till) holding(account string) (float64, <-chan struct{}) {
+// holding is what calls under way hold of accounts, in the order of their names.
+func (t *till) holding(accounts []string) ([]float64, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.held[account], t.freed
+	held := make([]float64, len(accounts))
+	for i, account := range accounts {
+		held[i] = t.held[account]
+	}
+	return held, t.freed
 }
 
 func (t *till) hold(b bill) {

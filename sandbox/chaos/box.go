@@ -31,18 +31,7 @@ func (b *box) call(ctx context.Context) error {
 	if !b.provider.strikes(b.id, Slow) {
 		return nil
 	}
-	return sleep(ctx, b.provider.fate(b.id).pause())
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return sandbox.Sleep(ctx, b.provider.fate(b.id).pause())
 }
 
 // Spawn starts a process, and may be the last thing that the box does.

@@ -148,15 +148,9 @@ func (h home) lock(ctx context.Context) (unlock func(), err error) {
 	})
 }
 
-// bury removes the folder. It loses its name first, so that nobody takes half of
-// it for all of it.
+// bury removes the folder. May be called again.
 func (h home) bury() error {
-	dir, id := filepath.Split(string(h))
-	grave := folder.Grave(dir, id)
-	err := os.Rename(string(h), grave)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	grave, err := folder.Bury(string(h))
 	if err != nil {
 		return err
 	}

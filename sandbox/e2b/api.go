@@ -208,21 +208,9 @@ func (a *api) send(ctx context.Context, method, target string, in, out any) (htt
 		if !limited || asked == maxAsks || f.Wait > maxWait {
 			return header, err
 		}
-		if err := rest(ctx, max(f.Wait, 100*time.Millisecond)); err != nil {
+		if err := sandbox.Sleep(ctx, max(f.Wait, 100*time.Millisecond)); err != nil {
 			return nil, err
 		}
-	}
-}
-
-// rest waits, or returns why ctx ended.
-func rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
 	}
 }
 

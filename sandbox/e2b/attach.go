@@ -165,7 +165,7 @@ func (p *Provider) reach(ctx context.Context, id string, a access) (*guest.Clien
 		if ctx.Err() != nil || !passing || time.Now().After(deadline) {
 			return nil, err
 		}
-		if err := rest(ctx, pause); err != nil {
+		if err := sandbox.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 	}

@@ -41,10 +41,16 @@ const graveMark = ".gone-"
 // IsGrave tells whether a name is that of a folder that is being removed.
 func IsGrave(name string) bool { return strings.HasPrefix(name, graveMark) }
 
-// Grave is where the folder of a box may be moved to be removed, so that nobody
-// takes half of it for all of it. It is another path each time.
-func Grave(dir, id string) string {
-	return filepath.Join(dir, graveMark+id+"-"+rand.Text()[:6])
+// Bury takes its name from the folder of a box, so that nobody takes half of it
+// for all of it, and returns where it is left for Remove, which can take a while.
+// A folder that is gone already is no error: then nothing is left there.
+func Bury(home string) (grave string, err error) {
+	dir, id := filepath.Split(home)
+	grave = filepath.Join(dir, graveMark+id+"-"+rand.Text()[:6])
+	if err := os.Rename(home, grave); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return grave, nil
 }
 
 // Remove removes a folder in which nothing runs any more, also what a repository

@@ -17,13 +17,38 @@ func TestIDs(t *testing.T) {
 	if one == other || !folder.IsID(one) || !strings.HasPrefix(one, folder.HashKey("gh.1.7")+"-") {
 		t.Errorf("ids %q and %q", one, other)
 	}
-	for _, name := range []string{"", "..", one + "/..", one + "x", strings.ToUpper(one), filepath.Base(folder.Grave("", one))} {
+	for _, name := range []string{"", "..", one + "/..", one + "x", strings.ToUpper(one)} {
 		if folder.IsID(name) {
 			t.Errorf("%q is an id", name)
 		}
 	}
-	if grave := folder.Grave("boxes", one); !folder.IsGrave(filepath.Base(grave)) || filepath.Dir(grave) != "boxes" || folder.IsGrave(one) {
-		t.Errorf("grave %q", grave)
+}
+
+// TestBury: what is buried is beside where it was and is no box; who comes second
+// finds nothing, and buries nothing.
+func TestBury(t *testing.T) {
+	t.Parallel()
+	dir, id := t.TempDir(), folder.NewID("gh.1.7")
+	home := filepath.Join(dir, id)
+	if err := errors.Join(os.Mkdir(home, 0o755), os.WriteFile(filepath.Join(home, "file"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{true, false} {
+		grave, err := folder.Bury(home)
+		name := filepath.Base(grave)
+		if err != nil || filepath.Dir(grave) != dir || !folder.IsGrave(name) || folder.IsID(name) || folder.IsGrave(id) {
+			t.Fatalf("buried in %q, %v", grave, err)
+		}
+		_, err = os.Stat(filepath.Join(grave, "file"))
+		if (err == nil) != there {
+			t.Errorf("in the grave: %v; want its files there: %t", err, there)
+		}
+		if err := folder.Remove(grave); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(home); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder: %v", err)
 	}
 }
 

@@ -57,6 +57,16 @@ func (a *accounts) Spend(_ context.Context, name string, u broker.Usage) (broker
 	return t, nil
 }
 
+func (a *accounts) Totals(_ context.Context, names ...string) ([]broker.Usage, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var totals []broker.Usage
+	for _, name := range names {
+		totals = append(totals, a.all[name])
+	}
+	return totals, nil
+}
+
 // LookupNetIP knows example.com and what is below it.
 func (o *outside) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	if !strings.HasSuffix("."+host, ".example.com.") {

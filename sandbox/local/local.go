@@ -315,9 +315,9 @@ func (p *Provider) Destroy(ctx context.Context, id string) error {
 	if !folder.IsID(id) {
 		return nil
 	}
-	rubbish, err := p.bury(ctx, id)
+	grave, err := p.bury(ctx, id)
 	if err == nil {
-		err = folder.Remove(rubbish)
+		err = folder.Remove(grave)
 	}
 	if err != nil {
 		return fmt.Errorf("destroying box %s: %w", id, err)
@@ -327,7 +327,7 @@ func (p *Provider) Destroy(ctx context.Context, id string) error {
 
 // bury ends a box and takes its name from its folder, which is left to be
 // removed without the lock: that can take a while.
-func (p *Provider) bury(ctx context.Context, id string) (rubbish string, err error) {
+func (p *Provider) bury(ctx context.Context, id string) (grave string, err error) {
 	unlock, err := p.lock(ctx, id)
 	if err != nil {
 		return "", err
@@ -336,27 +336,22 @@ func (p *Provider) bury(ctx context.Context, id string) (rubbish string, err err
 	return p.buryLocked(ctx, id)
 }
 
-// buryLocked: nobody may ever take half a box for a whole one, so the folder
-// loses its name before it loses its files.
-func (p *Provider) buryLocked(ctx context.Context, id string) (rubbish string, err error) {
+// buryLocked is bury for whoever has the lock.
+func (p *Provider) buryLocked(ctx context.Context, id string) (grave string, err error) {
 	home := p.home(id)
 	if r, err := home.load(); err == nil {
 		if err := r.end(ctx); err != nil {
 			return "", err
 		}
 	}
-	rubbish = folder.Grave(p.cfg.Dir, id)
-	if err := os.Rename(string(home), rubbish); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	return rubbish, nil
+	return folder.Bury(string(home))
 }
 
 // clear removes a box. The lock is held.
 func (p *Provider) clear(ctx context.Context, id string) error {
-	rubbish, err := p.buryLocked(ctx, id)
+	grave, err := p.buryLocked(ctx, id)
 	if err != nil {
 		return err
 	}
-	return folder.Remove(rubbish)
+	return folder.Remove(grave)
 }

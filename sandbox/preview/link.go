@@ -9,9 +9,6 @@
 package preview
 
 import (
-	"crypto/hkdf"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -19,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ship/config/signature"
 )
 
 // What a link is refused for.
@@ -55,7 +54,7 @@ func Allowed(port int) bool {
 // that any process with the key can check them, also after a restart.
 type Links struct {
 	base string
-	key  []byte
+	key  signature.Key
 }
 
 // NewLinks returns links that begin with base, an address without a path. The
@@ -64,7 +63,7 @@ func NewLinks(base string, key []byte) (*Links, error) {
 	if len(key) < 16 {
 		return nil, errors.New("preview links need a key of at least 16 bytes")
 	}
-	own, err := hkdf.Key(sha256.New, key, nil, "ship preview links", sha256.Size)
+	own, err := signature.Derive(key, "ship preview links")
 	if err != nil {
 		return nil, fmt.Errorf("derive the key of preview links: %w", err)
 	}
@@ -89,7 +88,7 @@ func (l *Links) URL(t Target, now, until time.Time) (string, error) {
 		return "", fmt.Errorf("sign a preview link: %w", err)
 	}
 	signed := base64.RawURLEncoding.EncodeToString(claims)
-	return l.base + pathPrefix + signed + "." + l.mac(signed) + "/", nil
+	return l.base + pathPrefix + signed + "." + l.key.Sign(signed) + "/", nil
 }
 
 // maxToken is far more than a target needs; a longer one is not looked at.
@@ -98,8 +97,7 @@ const maxToken = 1 << 10
 // Verify returns the target of a link's token: ErrLink, ErrExpired.
 func (l *Links) Verify(token string, now time.Time) (Target, error) {
 	signed, mac, ok := strings.Cut(token, ".")
-	// As text: decoding would let line ends through.
-	if len(token) > maxToken || !ok || !hmac.Equal([]byte(mac), []byte(l.mac(signed))) {
+	if len(token) > maxToken || !ok || !l.key.Signed(signed, mac) {
 		return Target{}, ErrLink
 	}
 	claims, err := base64.RawURLEncoding.DecodeString(signed)
@@ -114,10 +112,4 @@ func (l *Links) Verify(token string, now time.Time) (Target, error) {
 		return Target{}, ErrExpired
 	}
 	return t, nil
-}
-
-func (l *Links) mac(signed string) string {
-	h := hmac.New(sha256.New, l.key)
-	h.Write([]byte(signed))
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }

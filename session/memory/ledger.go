@@ -40,8 +40,8 @@ func (s *Store) Spend(ctx context.Context, name string, u session.Usage) (sessio
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := clock()
-	a := s.accounts[name]
-	if a == nil || !a.until.After(now) {
+	a := s.account(name, now)
+	if a == nil {
 		a = &account{}
 		s.accounts[name] = a
 	}
@@ -50,5 +50,38 @@ func (s *Store) Spend(ctx context.Context, name string, u session.Usage) (sessio
 	a.output += u.Output
 	a.microUSD += int64(math.Round(u.USD * 1e6))
 	a.until = now.Add(keepAccount)
-	return session.Usage{Calls: a.calls, Input: a.input, Output: a.output, USD: float64(a.microUSD) / 1e6}, nil
+	return a.total(), nil
+}
+
+// Totals implements session.Ledger. All of them are of one moment.
+func (s *Store) Totals(ctx context.Context, names ...string) ([]session.Usage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := clock()
+	totals := make([]session.Usage, len(names))
+	for i, name := range names {
+		if !accountName.MatchString(name) {
+			return nil, fmt.Errorf("read accounts: bad account name %q", name)
+		}
+		if a := s.account(name, now); a != nil {
+			totals[i] = a.total()
+		}
+	}
+	return totals, nil
+}
+
+// account is nil where there is none, or none any more.
+func (s *Store) account(name string, now time.Time) *account {
+	a := s.accounts[name]
+	if a == nil || !a.until.After(now) {
+		return nil
+	}
+	return a
+}
+
+func (a *account) total() session.Usage {
+	return session.Usage{Calls: a.calls, Input: a.input, Output: a.output, USD: float64(a.microUSD) / 1e6}
 }

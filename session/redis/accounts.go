@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -23,9 +22,9 @@ func (s *Store) Accounts(ctx context.Context, prefix string) (map[string]session
 	err := s.eachNode(ctx, func(ctx context.Context, node *goredis.Client) error {
 		keys := node.ScanType(ctx, 0, "{[0-9][0-9]}:spend:"+prefix+"*", 1000, "hash").Iterator()
 		for keys.Next(ctx) {
-			total, err := totalOf(ctx, node, keys.Val())
+			total, err := total(askTotal(ctx, node, keys.Val()))
 			if err != nil {
-				return err
+				return fmt.Errorf("account %s: %w", keys.Val(), err)
 			}
 			mu.Lock()
 			found[keys.Val()[len("{00}:spend:"):]] = total
@@ -37,20 +36,4 @@ func (s *Store) Accounts(ctx context.Context, prefix string) (map[string]session
 		return nil, fmt.Errorf("list accounts: %w", err)
 	}
 	return found, nil
-}
-
-// totalOf reads an account; one that has expired meanwhile is empty.
-func totalOf(ctx context.Context, node *goredis.Client, key string) (session.Usage, error) {
-	values, err := node.HMGet(ctx, key, "c", "i", "o", "u").Result()
-	if err != nil {
-		return session.Usage{}, err
-	}
-	var n [4]int
-	for i, v := range values {
-		text, _ := v.(string)
-		if n[i], err = strconv.Atoi(text); err != nil && text != "" {
-			return session.Usage{}, fmt.Errorf("account %s: %w", key, err)
-		}
-	}
-	return session.Usage{Calls: n[0], Input: n[1], Output: n[2], USD: float64(n[3]) / 1e6}, nil
 }

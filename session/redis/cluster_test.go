@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,14 @@ func clusterLife(t *testing.T, s *Store) {
 		if err := errors.Join(err, spendErr); err != nil {
 			t.Fatal(err)
 		}
+	}
+	var accounts []string
+	for _, id := range ids {
+		accounts = append(accounts, string(id))
+	}
+	spent, err := s.Totals(ctx, accounts...)
+	if want := slices.Repeat([]session.Usage{{Calls: 1}}, len(ids)); err != nil || !slices.Equal(spent, want) {
+		t.Errorf("spent %v, %v; want a call of each", spent, err)
 	}
 	all, err := s.Sessions(ctx)
 	if err != nil || len(all) != 40 {

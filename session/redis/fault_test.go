@@ -170,6 +170,11 @@ func TestRestartedServer(t *testing.T) {
 		if _, err := s.Due(t.Context(), 10); err != nil {
 			t.Errorf("Due after a restart: %v", err)
 		}
+		srv.Kill()
+		srv.Restart()
+		if _, err := s.Totals(t.Context(), "a", "b"); err != nil {
+			t.Errorf("Totals after a restart: %v", err)
+		}
 	}
 	if got := len(mustClaim(t, s, "t1").Events); got != 3 {
 		t.Errorf("%d events, want 3", got)

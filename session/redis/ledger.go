@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -46,4 +47,54 @@ func (s *Store) Spend(ctx context.Context, account string, u session.Usage) (ses
 	return session.Usage{
 		Calls: int(total[0]), Input: int(total[1]), Output: int(total[2]), USD: float64(total[3]) / 1e6,
 	}, nil
+}
+
+// Totals implements session.Ledger, in one round trip; on a cluster, in one to
+// each server that has some of them, at the same time.
+func (s *Store) Totals(ctx context.Context, accounts ...string) ([]session.Usage, error) {
+	for _, name := range accounts {
+		if !accountName.MatchString(name) {
+			return nil, fmt.Errorf("read accounts: bad account name %q", name)
+		}
+	}
+	answers := make([]*goredis.SliceCmd, len(accounts))
+	_, err := s.repeat(ctx, func() (any, error) {
+		return s.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
+			for i, name := range accounts {
+				answers[i] = askTotal(ctx, p, accountKey(name))
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read accounts: %w", err)
+	}
+	totals := make([]session.Usage, len(accounts))
+	for i, answer := range answers {
+		if totals[i], err = total(answer); err != nil {
+			return nil, fmt.Errorf("read account %s: %w", accounts[i], err)
+		}
+	}
+	return totals, nil
+}
+
+// askTotal asks for an account's total, which total reads then.
+func askTotal(ctx context.Context, c goredis.Cmdable, key string) *goredis.SliceCmd {
+	return c.HMGet(ctx, key, "c", "i", "o", "u")
+}
+
+// total is that of an account; one that is not there is empty.
+func total(answer *goredis.SliceCmd) (session.Usage, error) {
+	values, err := answer.Result()
+	if err != nil {
+		return session.Usage{}, err
+	}
+	var n [4]int
+	for i, v := range values {
+		text, _ := v.(string)
+		if n[i], err = strconv.Atoi(text); err != nil && text != "" {
+			return session.Usage{}, err
+		}
+	}
+	return session.Usage{Calls: n[0], Input: n[1], Output: n[2], USD: float64(n[3]) / 1e6}, nil
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/google/go-cmp/cmp"
+
 	"ship/session"
 )
 
@@ -25,6 +27,7 @@ func ledgerTests() map[string]func(*suite) {
 		"many at once":       ledgerConcurrent,
 		"refuses bad names":  ledgerNames,
 		"refuses no amounts": ledgerAmounts,
+		"reads several":      ledgerTotals,
 	}
 }
 
@@ -162,6 +165,32 @@ func ledgerNames(s *suite) {
 		if _, err := s.Spend(s.Context(), name, session.Usage{Calls: 1}); err == nil {
 			s.Errorf("account %q was accepted", name)
 		}
+		if _, err := s.Totals(s.Context(), "a", name); err == nil {
+			s.Errorf("account %q was read", name)
+		}
+	}
+}
+
+// ledgerTotals reads accounts of which a store may keep each elsewhere.
+func ledgerTotals(s *suite) {
+	var names []string
+	var want []session.Usage
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("gh.1.%d:3", i))
+		want = append(want, session.Usage{Calls: i, Input: 2 * i, Output: 3 * i, USD: float64(i) / 4})
+		if i > 0 { // the first is unknown
+			s.spend(names[i], want[i])
+		}
+	}
+	names, want = append(names, names[7]), append(want, want[7])
+	for range 2 { // to read adds nothing
+		got, err := s.Totals(s.Context(), names...)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			s.Error(diff, err)
+		}
+	}
+	if none, err := s.Totals(s.Context()); len(none) != 0 || err != nil {
+		s.Errorf("no accounts have %v, %v", none, err)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"regexp"
 	"time"
+
+	"ship/sandbox"
 )
 
 const (
@@ -35,7 +37,7 @@ func (h *handle) Hints(ctx context.Context) <-chan struct{} {
 			if h.listen(ctx, hints) {
 				wait = minReconnect
 			}
-			if pause(ctx, wait) != nil {
+			if sandbox.Sleep(ctx, wait) != nil {
 				return
 			}
 		}

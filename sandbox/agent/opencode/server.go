@@ -221,7 +221,7 @@ func (s *server) ready(ctx context.Context, c *client, process string) error {
 		if c.healthy(ctx, patience) {
 			return nil
 		}
-		if err := pause(ctx, patience/10); err != nil {
+		if err := sandbox.Sleep(ctx, patience/10); err != nil {
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (s *server) awaitLine(ctx context.Context, process string) error {
 		}
 		// Keep enough to find a line that is split between two reads.
 		seen = seen[max(0, len(seen)-2048):]
-		if err := pause(ctx, glance); err != nil {
+		if err := sandbox.Sleep(ctx, glance); err != nil {
 			return err
 		}
 	}
@@ -295,15 +295,4 @@ func random(n int) string {
 	// Read never fails and always fills b, by its documentation.
 	rand.Read(b)
 	return hex.EncodeToString(b)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
 }
