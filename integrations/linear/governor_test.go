@@ -114,14 +114,14 @@ func (f *flood) try() error {
 	return err
 }
 
-// session lives for a while: a first thought, news every five seconds or so, a
+// session lives for a while: a first thought, news every ten seconds or so, a
 // question every ten minutes, an answer.
 func (f *flood) session(i int, life time.Duration) {
 	time.Sleep(rand.N(10 * time.Second))
 	f.must(Thinking, 50)
 	var news sync.WaitGroup
-	for n := range life / (5 * time.Second) {
-		time.Sleep(rand.N(10 * time.Second))
+	for n := range life / (10 * time.Second) {
+		time.Sleep(rand.N(20 * time.Second))
 		news.Go(func() {
 			if f.say(Moving, 20, f.try) {
 				f.mu.Lock()
@@ -129,7 +129,7 @@ func (f *flood) session(i int, life time.Duration) {
 				f.mu.Unlock()
 			}
 		})
-		if n%120 == 119 {
+		if n%60 == 59 {
 			f.must(Asking, 100)
 		}
 	}
@@ -184,7 +184,7 @@ func (f *flood) check(sessions int, life time.Duration, limit [2]float64) {
 	if mean := f.meter.done[Moving] / sessions; least == 0 || least < mean/4 || most > 2*mean+4 { // who comes when there is room is chance
 		f.Errorf("progress of sessions came %d to %d times", least, most)
 	}
-	if wanted := int(life / (5 * time.Second)); most > wanted/2 {
+	if wanted := int(life / (10 * time.Second)); most > wanted/2 {
 		f.Errorf("progress came %d times of %d: it was no flood", most, wanted)
 	}
 	// What progress may use is its share of a full bucket and what comes in,

@@ -75,6 +75,8 @@ type actor struct {
 	// life is how long the agent works, and how it ends.
 	life time.Duration
 	end  session.Outcome
+	// every is how long a step takes, if more than three seconds.
+	every time.Duration
 	// over is when the agent's work ends; zero until it begins.
 	over time.Time
 	// steps that it took; silent: it takes none.
@@ -109,13 +111,17 @@ func (a *actor) live() {
 	a.fold(session.Event{Kind: session.Asked, Request: &session.Request{
 		ID: "r1", Thread: a.thread.session(), By: session.Person{Login: "ada"}, Verb: session.Instruct, Early: true, At: time.Now(),
 	}})
+	var waited time.Duration
 	for a.state.Turn == nil || !a.state.Turn.Told {
 		if e, ok := a.due(); ok {
 			a.perform(e)
 			continue
 		}
 		time.Sleep(3 * time.Second)
-		a.work()
+		if waited += 3 * time.Second; waited >= a.every {
+			waited = 0
+			a.work()
+		}
 	}
 }
 
@@ -137,7 +143,7 @@ func (a *actor) due() (session.Effect, bool) {
 	return session.Effect{}, false
 }
 
-// work is what the agent does in three seconds: one step, of many to see.
+// work is what the agent does at a time: one step, of many to see.
 func (a *actor) work() {
 	switch {
 	case a.over.IsZero():
@@ -309,7 +315,9 @@ func (s *stage) crowd(threads []thread, life time.Duration) crowd {
 	ends := []session.Outcome{completed(), {Ending: session.Stuck, Say: "The same call failed three times."}, {Ending: session.Stopped, Say: "Stopped by ada."}}
 	var c crowd
 	for i, thread := range threads {
-		c = append(c, s.actor(thread, life, ends[i%len(ends)]))
+		a := s.actor(thread, life, ends[i%len(ends)])
+		a.every = 9 * time.Second // each time there may be something to tell
+		c = append(c, a)
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package redis_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -11,7 +12,18 @@ import (
 	"ship/session/sessiontest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(unhurried{m}) }
+
+// unhurried gives goroutines time to end: a pool of go-redis that could not dial
+// sees only after a second that it was closed.
+type unhurried struct{ *testing.M }
+
+func (u unhurried) Run() int {
+	code := u.M.Run()
+	for end := time.Now().Add(time.Minute); goleak.Find() != nil && time.Now().Before(end); {
+	}
+	return code
+}
 
 func TestStore(t *testing.T) {
 	sessiontest.RunStore(t, func(t *testing.T) sessiontest.Stores { return open(t, redistest.Start(t)) })
