@@ -5,7 +5,7 @@
 //		sessiontest.RunStore(t, func(t *testing.T) sessiontest.Stores { return memory.New() })
 //	}
 //
-// RunVault and RunQuota are the same for what gateways share beside sessions.
+// RunVault, RunQuota and RunPlaces are the same for what gateways share beside sessions.
 package sessiontest
 
 import (
