@@ -201,6 +201,7 @@ func (c *coordinator) commit(ctx context.Context, k Commit) error {
 		return err
 	}
 	k.Version, k.Cursor, k.State, k.StateVersion, k.Dead = c.version, c.cursor, state, StateVersion, c.dead
+	k.Housed = c.state.Box != ""
 	began := time.Now()
 	err = c.insist(ctx, func(ctx context.Context) error { return c.Store.Commit(ctx, c.lease, k) })
 	if err != nil {
@@ -344,6 +345,8 @@ func (c *coordinator) result(r result) {
 		c.fold(Event{Kind: Done, Performed: &r.performed})
 	case errors.Is(r.err, ErrShutdown), errors.Is(r.err, ErrLeaseLost):
 		// It goes on under the next owner.
+	case !c.jobs.has(r.effect.ID):
+		// It was given up with its box while it ran.
 	default:
 		c.fail(r.effect, failure(r.effect, r.err))
 	}

@@ -106,6 +106,8 @@ type Commit struct {
 	// Due is when somebody must look next, from now; negative: never. Only
 	// with Release.
 	Due time.Duration
+	// Housed: the state has a box on record. See Register.
+	Housed bool
 	// Dead letters to be kept with this commit.
 	Dead []DeadLetter
 }
@@ -146,6 +148,15 @@ type Store interface {
 	// Wakes tells of sessions that became due, or of mail for one that is
 	// held. A hint only: it may be lost or doubled. Closed when ctx ends.
 	Wakes(ctx context.Context) <-chan ID
+}
+
+// Register is the list of sessions with a box on record, for who holds those
+// against what a provider has.
+type Register interface {
+	// Housed returns the sessions whose last commit was Housed, in no particular
+	// order, and all of them or an error. One that an earlier release committed
+	// last may be missing, or be there without a box.
+	Housed(ctx context.Context) ([]ID, error)
 }
 
 // Archive is the store as people and tools look at it.

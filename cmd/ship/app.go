@@ -30,6 +30,7 @@ import (
 type backend interface {
 	session.Inbox
 	session.Store
+	session.Register
 	session.Archive
 	session.Graveyard
 	session.Transcript
@@ -200,9 +201,16 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	}}
 	p.told.watchWorker(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
-		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
+		return worker.Reap(ctx, sessionsOf{p.store})
 	})
 	return nil
+}
+
+// sessionsOf adapts a store to what boxes are held against.
+type sessionsOf struct{ backend }
+
+func (r sessionsOf) State(ctx context.Context, id session.ID) (session.State, error) {
+	return peek(ctx, r.backend, id)
 }
 
 func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker.Signer) (*turn.Worker, error) {
@@ -211,8 +219,12 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 		return nil, err
 	}
 	s := p.settings
+	place, err := placeOf(s)
+	if err != nil {
+		return nil, err
+	}
 	return turn.New(turn.Config{
-		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
+		Boxes: boxes, Place: place, Rounds: faultRounds(), Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(), Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser,
 		Life:  s.boxPolicy(),

@@ -28,6 +28,11 @@ type cloud struct {
 	did []string
 	// refuses is what Pause and Destroy answer.
 	refuses error
+	// hides: List leaves all out; unlisted is what it answers instead.
+	hides    bool
+	unlisted error
+	// making is called while a box is made, with what its making hangs on.
+	making func(context.Context) error
 }
 
 type machine struct {
@@ -57,7 +62,17 @@ func (c *cloud) find(id string) (*machine, error) {
 	return m, nil
 }
 
-func (c *cloud) Create(_ context.Context, spec sandbox.Spec) (sandbox.Info, error) {
+func (c *cloud) List(_ context.Context, labels map[string]string) (all []sandbox.Info, err error) {
+	for id, m := range c.boxes {
+		own := map[string]string{sandbox.LabelSession: m.info.Key}
+		if _, err := c.find(id); err == nil && !c.hides && sandbox.Carries(own, labels) {
+			all = append(all, m.info)
+		}
+	}
+	return all, c.unlisted
+}
+
+func (c *cloud) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info, error) {
 	for id, m := range c.boxes {
 		if _, err := c.find(id); err == nil && m.info.Key == spec.Key {
 			return m.info, nil
@@ -71,6 +86,9 @@ func (c *cloud) Create(_ context.Context, spec sandbox.Spec) (sandbox.Info, erro
 	}
 	c.boxes[info.ID] = &machine{info: info, files: map[string]string{}}
 	c.did = append(c.did, "made "+info.ID)
+	if c.making != nil {
+		return info, c.making(ctx)
+	}
 	return info, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -69,6 +68,11 @@ type Config struct {
 	Slots int
 	// PerPerson is how many of them one person's turns may have.
 	PerPerson int
+	// Place names whose list of boxes Boxes has: see session.State. Empty: no box
+	// on record is told to be lost because it is not listed.
+	Place string
+	// Rounds are how often boxes are held against the sessions; zero: as usual.
+	Rounds Rounds
 	// Life says for how long boxes are kept, and when they are paused.
 	Life lifecycle.Policy
 	// Hosts that the box may reach, as people write them. Empty: none.
@@ -140,10 +144,14 @@ func place(s session.State, keep time.Duration) claim {
 // agent.
 func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performed, error) {
 	if err := w.slot(ctx, job); err != nil {
+		if job.Repeat { // an earlier try may have made one
+			w.abandon(ctx, job)
+		}
 		return session.Performed{}, fmt.Errorf("wait for a place: %w", err)
 	}
 	p, err := w.prepareBox(ctx, job)
 	if err != nil {
+		w.abandon(ctx, job)
 		w.slots.release(job.State.ID)
 		return session.Performed{}, boxProblem("prepare the box", err)
 	}
@@ -185,42 +193,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
-	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Life: life}, nil
-}
-
-// create finds the session's box by its key, or makes it. One that was left
-// here when the session went on elsewhere knows an older branch, and is
-// destroyed.
-func (w *Worker) create(ctx context.Context, job session.Job) (lifecycle.Box, error) {
-	s := job.State
-	job.Progress(session.Progress{Doing: "starting a box"})
-	spec := sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.Life.TTL}
-	info, err := w.Boxes.Create(ctx, spec)
-	if err == nil && slices.Contains(s.Left, info.ID) {
-		if err := w.Boxes.Destroy(ctx, info.ID); err != nil {
-			return lifecycle.Box{}, fmt.Errorf("destroy what was left: %w", err)
-		}
-		info, err = w.Boxes.Create(ctx, spec)
-	}
-	if err != nil {
-		return lifecycle.Box{}, fmt.Errorf("create: %w", err)
-	}
-	return made(job, info)
-}
-
-// made is the life of a box that was just made, or found.
-func made(job session.Job, info sandbox.Info) (lifecycle.Box, error) {
-	born := byStore(job, info.Created)
-	if born.IsZero() {
-		born = job.Now()
-	}
-	life := lifecycle.New(string(job.State.ID), info.Generation, born)
-	life.ID = info.ID
-	events := []lifecycle.Event{lifecycle.Made}
-	if info.State == sandbox.Paused {
-		events = append(events, lifecycle.SeenPaused)
-	}
-	return apply(life, job.Now(), events...)
+	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Place: w.Place, Life: life}, nil
 }
 
 // attach finds the box and gives it the token of this turn.
