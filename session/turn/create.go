@@ -24,6 +24,9 @@ const (
 // here when the session went on elsewhere knows an older branch, and is
 // destroyed.
 func (w *Worker) create(ctx context.Context, job session.Job) (lifecycle.Box, error) {
+	if cause := context.Cause(ctx); cause != nil {
+		return lifecycle.Box{}, fmt.Errorf("create: %w", cause)
+	}
 	s, asked := job.State, ctx
 	job.Progress(session.Progress{Doing: "starting a box"})
 	ctx, done := outlast(ctx, stillMaking)

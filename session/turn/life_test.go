@@ -33,6 +33,8 @@ type cloud struct {
 	unlisted error
 	// making is called while a box is made, with what its making hangs on.
 	making func(context.Context) error
+	// attaching is called before an attach.
+	attaching func(context.Context) error
 }
 
 type machine struct {
@@ -52,6 +54,12 @@ func (m *machine) ReadFrom(_ context.Context, path string, _ int64) ([]byte, err
 		return nil, fs.ErrNotExist
 	}
 	return []byte(text), nil
+}
+
+// Spawn starts nothing, until nobody waits for it any more.
+func (m *machine) Spawn(ctx context.Context, _ sandbox.Command) (sandbox.Process, error) {
+	<-ctx.Done()
+	return sandbox.Process{}, context.Cause(ctx)
 }
 
 func (c *cloud) find(id string) (*machine, error) {
@@ -92,7 +100,12 @@ func (c *cloud) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info, er
 	return info, nil
 }
 
-func (c *cloud) Attach(_ context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
+func (c *cloud) Attach(ctx context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
+	if c.attaching != nil {
+		if err := c.attaching(ctx); err != nil {
+			return nil, err
+		}
+	}
 	m, err := c.find(id)
 	if err != nil {
 		return nil, err
@@ -164,7 +177,7 @@ func newHost(t *testing.T) *host {
 	}
 	c := &cloud{boxes: map[string]*machine{}}
 	return &host{t: t, cloud: c, ends: make(chan time.Time, 99), Worker: New(Config{
-		Boxes: c, Tokens: signer, Broker: newBooks(), Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
+		Boxes: c, Tokens: signer, Broker: newBooks(), Slots: 1, PerPerson: 1, Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
 	}), state: session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: "o/r"}, Branch: "ship/x", Base: "main",
 		Turn: &session.Turn{N: 1, Stage: session.Preparing, Deadline: time.Now().Add(time.Hour)},
