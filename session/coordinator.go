@@ -20,6 +20,9 @@ const (
 	// maxTries is how often a session may bring its owner down before what it
 	// was about to do is put aside.
 	maxTries = 5
+	// boxLook is when a session is due whose box is kept for good. Nothing is done
+	// then, but what has a box stays on the store's schedule: see Register.
+	boxLook = 24 * time.Hour
 	// drainTime is how long effects on platforms may take to end at shutdown.
 	drainTime = 8 * time.Second
 )
@@ -201,7 +204,6 @@ func (c *coordinator) commit(ctx context.Context, k Commit) error {
 		return err
 	}
 	k.Version, k.Cursor, k.State, k.StateVersion, k.Dead = c.version, c.cursor, state, StateVersion, c.dead
-	k.Housed = c.state.Box != ""
 	began := time.Now()
 	err = c.insist(ctx, func(ctx context.Context) error { return c.Store.Commit(ctx, c.lease, k) })
 	if err != nil {
@@ -383,7 +385,10 @@ func (c *coordinator) drain(ctx context.Context) error {
 // untilNextLook is what a release leaves as due.
 func (c *coordinator) untilNextLook() time.Duration {
 	next := NextLook(c.state, c.Policy)
-	if next.IsZero() {
+	switch {
+	case next.IsZero() && c.state.Box != "":
+		return boxLook
+	case next.IsZero():
 		return -1
 	}
 	return max(0, next.Sub(c.now()))

@@ -70,7 +70,7 @@ func lose(t *testing.T, killAt int64) (left string, trace []string) {
 	time.Sleep(90 * time.Second) // the box is paused half a minute later
 	reconcile(t, store, session.Ended)
 	time.Sleep(10 * time.Minute)
-	housed, err := store.Housed(t.Context())
+	scheduled, err := store.Scheduled(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func lose(t *testing.T, killAt int64) (left string, trace []string) {
 		first.cancel(session.ErrShutdown)
 	}
 	<-ended
-	return fmt.Sprintf("%s\nwith a box: %d", w, len(housed)), first.trace
+	return fmt.Sprintf("%s\nscheduled: %d", w, len(scheduled)), first.trace
 }
 
 // TestCrashWhileABoxIsLost: wherever a process dies, the work is done once, in
@@ -91,7 +91,7 @@ func TestCrashWhileABoxIsLost(t *testing.T) {
 	var want string
 	var points []string
 	synctest.Test(t, func(t *testing.T) { want, points = lose(t, 0) })
-	if !strings.Contains(want, "box destroyed") || strings.Contains(want, "box paused") || !strings.HasSuffix(want, "with a box: 0") ||
+	if !strings.Contains(want, "box destroyed") || strings.Contains(want, "box paused") || !strings.HasSuffix(want, "scheduled: 0") ||
 		!slices.Contains(points, "effect.tend.after") || strings.Count(strings.Join(points, " "), "effect.prepare.after") != 2 {
 		t.Fatalf("the clean run passed %v and left:\n%s", points, want)
 	}

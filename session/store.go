@@ -106,8 +106,6 @@ type Commit struct {
 	// Due is when somebody must look next, from now; negative: never. Only
 	// with Release.
 	Due time.Duration
-	// Housed: the state has a box on record. See Register.
-	Housed bool
 	// Dead letters to be kept with this commit.
 	Dead []DeadLetter
 }
@@ -150,13 +148,12 @@ type Store interface {
 	Wakes(ctx context.Context) <-chan ID
 }
 
-// Register is the list of sessions with a box on record, for who holds those
-// against what a provider has.
+// Register is the list of sessions that there is something to come of. Those with
+// a box are always among them.
 type Register interface {
-	// Housed returns the sessions whose last commit was Housed, in no particular
-	// order, and all of them or an error. One that an earlier release committed
-	// last may be missing, or be there without a box.
-	Housed(ctx context.Context) ([]ID, error)
+	// Scheduled returns the sessions that somebody holds or has to look at, now or
+	// later, in no particular order: all of them, or an error.
+	Scheduled(ctx context.Context) ([]ID, error)
 }
 
 // Archive is the store as people and tools look at it.

@@ -49,7 +49,7 @@ func folderName(dir string) (string, error) {
 		return "", err
 	}
 	defer os.Remove(f.Name())
-	_, err = f.WriteString(rand.Text()[:10] + "\n")
+	_, err = f.WriteString(rand.Text()[:8] + "\n")
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", err
 	}

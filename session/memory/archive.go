@@ -32,8 +32,8 @@ func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
 	return slices.Collect(maps.Keys(s.sessions)), nil
 }
 
-// Housed implements session.Register.
-func (s *Store) Housed(ctx context.Context) ([]session.ID, error) {
+// Scheduled implements session.Register.
+func (s *Store) Scheduled(ctx context.Context) ([]session.ID, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *Store) Housed(ctx context.Context) ([]session.ID, error) {
 	defer s.mu.Unlock()
 	var ids []session.ID
 	for id, r := range s.sessions {
-		if r.housed {
+		if r.waiting {
 			ids = append(ids, id)
 		}
 	}

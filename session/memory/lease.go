@@ -200,7 +200,7 @@ func (r *record) apply(token string, c session.Commit) {
 	}
 	r.inbox = slices.Clone(r.inbox[c.Cursor-r.cursor:])
 	r.version++
-	r.last, r.cursor, r.format, r.housed = token, c.Cursor, c.StateVersion, c.Housed
+	r.last, r.cursor, r.format = token, c.Cursor, c.StateVersion
 	r.state = bytes.Clone(c.State)
 }
 

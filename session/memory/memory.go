@@ -68,7 +68,6 @@ type record struct {
 	cursor  int64
 	state   []byte
 	format  int // StateVersion of state
-	housed  bool
 	stolen  bool
 	tries   int
 	inbox   []entry // exactly cursor+1 to seq

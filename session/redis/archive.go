@@ -49,17 +49,17 @@ func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// Housed implements session.Register, in one round trip for all shards.
-func (s *Store) Housed(ctx context.Context) ([]session.ID, error) {
+// Scheduled implements session.Register, in one round trip for all shards.
+func (s *Store) Scheduled(ctx context.Context) ([]session.ID, error) {
 	cmds := make([]*goredis.StringSliceCmd, shards)
 	_, err := s.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
 		for i := range cmds {
-			cmds[i] = p.ZRangeByScore(ctx, housedKey(i), &goredis.ZRangeBy{Min: "-inf", Max: "+inf"})
+			cmds[i] = p.ZRangeByScore(ctx, schedKey(i), &goredis.ZRangeBy{Min: "-inf", Max: "+inf"})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the sessions with boxes: %w", err)
+		return nil, fmt.Errorf("list the scheduled sessions: %w", err)
 	}
 	var ids []session.ID
 	for _, cmd := range cmds {
@@ -76,7 +76,7 @@ func (s *Store) Forget(ctx context.Context, id session.ID) error {
 	k := keysOf(id)
 	var code int64
 	err := s.around(ctx, "forget", func() error {
-		res, err := s.run(ctx, forgetScript, []string{k.session, k.state, k.inbox, k.sched, k.log, k.housed}, string(id))
+		res, err := s.run(ctx, forgetScript, []string{k.session, k.state, k.inbox, k.sched, k.log}, string(id))
 		code, _ = res.(int64)
 		return err
 	})

@@ -30,7 +30,7 @@ func shardOf(name string) int {
 // keys are those of one session. They share a slot.
 type keys struct {
 	session, state, inbox, log string
-	sched, dlq, housed         string
+	sched, dlq                 string
 	dedupe                     string // prefix
 }
 
@@ -43,14 +43,10 @@ func keysOf(id session.ID) keys {
 		log:     t + ":log:" + string(id),
 		sched:   schedKey(shardOf(string(id))),
 		dlq:     deadKey(shardOf(string(id))),
-		housed:  housedKey(shardOf(string(id))),
 		dedupe:  t + ":dlv:",
 	}
 }
 
 func schedKey(shard int) string { return tag(shard) + ":sched" }
-
-// housedKey holds the sessions of a shard that have a box on record.
-func housedKey(shard int) string { return tag(shard) + ":housed" }
 
 func accountKey(name string) string { return tag(shardOf(name)) + ":spend:" + name }

@@ -179,7 +179,7 @@ func (s *Store) Commit(ctx context.Context, l session.Lease, c session.Commit) e
 	k := keysOf(l.ID)
 	var code int64
 	err = s.around(ctx, "commit", func() error {
-		res, err := s.run(ctx, commitScript, []string{k.session, k.state, k.inbox, k.sched, k.dlq, k.housed}, args...)
+		res, err := s.run(ctx, commitScript, []string{k.session, k.state, k.inbox, k.sched, k.dlq}, args...)
 		code, _ = res.(int64)
 		return err
 	})
@@ -197,9 +197,13 @@ func commitArgs(l session.Lease, c session.Commit) ([]any, error) {
 	if c.Due < 0 {
 		due = -1 // whole milliseconds would lose the sign of less than one
 	}
+	release := 0
+	if c.Release {
+		release = 1
+	}
 	args := []any{
-		string(l.ID), l.Token, c.Version, c.Cursor, max(c.Lease.Milliseconds(), 0), flag(c.Release), due,
-		c.StateVersion, c.State, flag(c.Housed),
+		string(l.ID), l.Token, c.Version, c.Cursor, max(c.Lease.Milliseconds(), 0), release, due,
+		c.StateVersion, c.State,
 	}
 	for _, d := range c.Dead {
 		letter, err := json.Marshal(d)
@@ -209,14 +213,6 @@ func commitArgs(l session.Lease, c session.Commit) ([]any, error) {
 		args = append(args, letter)
 	}
 	return args, nil
-}
-
-// flag is a truth as scripts take it.
-func flag(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // refusal reads the answer of the commit script.

@@ -75,9 +75,9 @@ func (r *reaper) round(ctx context.Context) error {
 	if l.Boxes, err = r.Boxes.List(ctx, nil); err != nil {
 		return fmt.Errorf("list boxes: %w", err)
 	}
-	housed, err := r.sessions.Housed(ctx)
+	scheduled, err := r.sessions.Scheduled(ctx)
 	errs := []error{err}
-	k, err := r.read(ctx, l.Boxes, housed)
+	k, err := r.read(ctx, l.Boxes, scheduled)
 	errs = append(errs, err)
 	var missing []session.ID
 	for _, f := range lifecycle.Reconcile(l, k.records, r.Rounds.grace()) {
@@ -108,9 +108,9 @@ type known struct {
 	unread map[string]bool
 }
 
-// read asks for the sessions of these boxes and for those that have a box.
-func (r *reaper) read(ctx context.Context, boxes []sandbox.Info, housed []session.ID) (known, error) {
-	ids := slices.Clone(housed)
+// read asks for the sessions of these boxes, and for those that may have others.
+func (r *reaper) read(ctx context.Context, boxes []sandbox.Info, scheduled []session.ID) (known, error) {
+	ids := slices.Clone(scheduled)
 	for _, b := range boxes {
 		ids = append(ids, session.ID(b.Key))
 	}

@@ -43,7 +43,7 @@ func (b *book) State(_ context.Context, id session.ID) (session.State, error) {
 	return s, nil
 }
 
-func (b *book) Housed(context.Context) ([]session.ID, error) {
+func (b *book) Scheduled(context.Context) ([]session.ID, error) {
 	if b.broken {
 		return nil, errUnread
 	}

@@ -2,9 +2,9 @@
 -- commit: the only way to change a session: state, cursor, dead letters and
 -- lease in one fenced step.
 --
--- KEYS  session  state  inbox  sched  dlq  housed
+-- KEYS  session  state  inbox  sched  dlq
 -- ARGV  session id, owner token, version it builds on, cursor, lease ms, release 0/1,
---       next due in ms (-1 never), state version, state, housed 0/1, then dead letters
+--       next due in ms (-1 never), state version, state, then dead letters
 -- returns 0 done, 1 was done before, -1 lease lost, -2 conflict, -3 bad cursor
 local s = redis.call('HMGET', KEYS[1], 'o', 'l', 'v', 'c', 'q')
 local version, old, seq = tonumber(s[3] or '0'), tonumber(s[4] or '0'), tonumber(s[5] or '0')
@@ -21,8 +21,7 @@ local now = t[1] * 1000 + math.floor(t[2] / 1000)
 redis.call('SET', KEYS[2], ARGV[9])
 redis.call('HSET', KEYS[1], 'l', ARGV[2], 'v', version + 1, 'c', cursor, 'f', ARGV[8], 'o', release and '' or ARGV[2])
 if release or cursor > old then redis.call('HSET', KEYS[1], 't', 0) end
-if ARGV[10] == '1' then redis.call('ZADD', KEYS[6], 0, ARGV[1]) else redis.call('ZREM', KEYS[6], ARGV[1]) end
-for i = 11, #ARGV do redis.call('XADD', KEYS[5], 'MAXLEN', '~', 10000, '*', 'd', ARGV[i]) end
+for i = 10, #ARGV do redis.call('XADD', KEYS[5], 'MAXLEN', '~', 10000, '*', 'd', ARGV[i]) end
 
 -- An empty stream costs more than the rest of an idle session. Deleting it
 -- loses no position, for the ids come from seq.

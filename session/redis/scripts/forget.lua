@@ -2,7 +2,7 @@
 -- forget: delete a session that nobody holds. An owner whose lease ran out does
 -- not hold it, and will find itself fenced.
 --
--- KEYS  session  state  inbox  sched  log  housed    ARGV  session id
+-- KEYS  session  state  inbox  sched  log    ARGV  session id
 -- returns 0 gone, -1 held
 local owner = redis.call('HGET', KEYS[1], 'o')
 if owner and owner ~= '' then
@@ -12,5 +12,4 @@ if owner and owner ~= '' then
 end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3], KEYS[5])
 redis.call('ZREM', KEYS[4], ARGV[1])
-redis.call('ZREM', KEYS[6], ARGV[1])
 return 0
