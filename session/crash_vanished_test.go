@@ -20,14 +20,7 @@ import (
 func reconcile(t *testing.T, store *memory.Store, mustBe session.Stage) {
 	t.Helper()
 	for range 600 {
-		c, err := store.Peek(t.Context(), "s.1")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := session.DecodeState("s.1", c.State)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := read(t, store)
 		if box := s.OnRecord(); box != nil && s.Turn != nil && s.Turn.Stage == mustBe {
 			vanish(t, store, *box, "one")
 			vanish(t, store, *box, "two")
@@ -36,6 +29,20 @@ func reconcile(t *testing.T, store *memory.Store, mustBe session.Stage) {
 		time.Sleep(time.Second)
 	}
 	t.Errorf("no box was ever on record while the turn was %s", mustBe)
+}
+
+// read returns the state of the one session.
+func read(t *testing.T, store *memory.Store) session.State {
+	t.Helper()
+	c, err := store.Peek(t.Context(), "s.1")
+	if err != nil {
+		t.Error(err)
+	}
+	s, err := session.DecodeState("s.1", c.State)
+	if err != nil {
+		t.Error(err)
+	}
+	return s
 }
 
 func vanish(t *testing.T, store *memory.Store, box session.LostBox, by string) {
