@@ -6,8 +6,25 @@ import (
 	"testing"
 	"time"
 
+	"ship/sandbox"
 	"ship/session"
 )
+
+func (c *cloud) List(_ context.Context, labels map[string]string) (all []sandbox.Info, err error) {
+	for id, m := range c.boxes {
+		own := map[string]string{sandbox.LabelSession: m.info.Key}
+		if _, err := c.find(id); err == nil && !c.hides && sandbox.Carries(own, labels) {
+			all = append(all, m.info)
+		}
+	}
+	return all, c.unlisted
+}
+
+// Spawn starts nothing, until nobody waits for it any more.
+func (m *machine) Spawn(ctx context.Context, _ sandbox.Command) (sandbox.Process, error) {
+	<-ctx.Done()
+	return sandbox.Process{}, context.Cause(ctx)
+}
 
 // takes so long, unless its context ends before.
 func takes(d time.Duration) func(context.Context) error {

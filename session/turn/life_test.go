@@ -56,28 +56,12 @@ func (m *machine) ReadFrom(_ context.Context, path string, _ int64) ([]byte, err
 	return []byte(text), nil
 }
 
-// Spawn starts nothing, until nobody waits for it any more.
-func (m *machine) Spawn(ctx context.Context, _ sandbox.Command) (sandbox.Process, error) {
-	<-ctx.Done()
-	return sandbox.Process{}, context.Cause(ctx)
-}
-
 func (c *cloud) find(id string) (*machine, error) {
 	m, ok := c.boxes[id]
 	if !ok || m.info.State == sandbox.Running && time.Now().After(m.info.Expires) {
 		return nil, fmt.Errorf("box %s: %w", id, sandbox.ErrGone)
 	}
 	return m, nil
-}
-
-func (c *cloud) List(_ context.Context, labels map[string]string) (all []sandbox.Info, err error) {
-	for id, m := range c.boxes {
-		own := map[string]string{sandbox.LabelSession: m.info.Key}
-		if _, err := c.find(id); err == nil && !c.hides && sandbox.Carries(own, labels) {
-			all = append(all, m.info)
-		}
-	}
-	return all, c.unlisted
 }
 
 func (c *cloud) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info, error) {
