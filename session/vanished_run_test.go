@@ -68,6 +68,7 @@ func TestARunWhoseBoxVanished(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		reconcile(t, store, session.Running)
 		time.Sleep(5 * time.Minute)
+		done()
 		if len(causes) != 1 || !errors.Is(causes[0], session.ErrBoxLost) {
 			t.Errorf("the run was cut off because of %v", causes)
 		}
@@ -77,7 +78,6 @@ func TestARunWhoseBoxVanished(t *testing.T) {
 		if dead, err := store.DeadLetters(t.Context(), 9); err != nil || len(dead) > 0 {
 			t.Errorf("put aside is %+v, %v", dead, err)
 		}
-		done()
 	})
 }
 
@@ -107,9 +107,9 @@ func TestStopReachesAPreparationThatFailed(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
+		done()
 		if len(repeats) != 2 || repeats[0] || !repeats[1] || !errors.Is(cause, session.ErrStopRequested) {
 			t.Errorf("it was tried, and told to be a repeat: %v, the last time because of %v", repeats, cause)
 		}
-		done()
 	})
 }
