@@ -20,6 +20,9 @@ const (
 	// maxTries is how often a session may bring its owner down before what it
 	// was about to do is put aside.
 	maxTries = 5
+	// boxLook is when a session is due whose box is kept for good. Nothing is done
+	// then, but what has a box stays on the store's schedule: see Register.
+	boxLook = 24 * time.Hour
 	// drainTime is how long effects on platforms may take to end at shutdown.
 	drainTime = 8 * time.Second
 )
@@ -344,6 +347,8 @@ func (c *coordinator) result(r result) {
 		c.fold(Event{Kind: Done, Performed: &r.performed})
 	case errors.Is(r.err, ErrShutdown), errors.Is(r.err, ErrLeaseLost):
 		// It goes on under the next owner.
+	case !c.jobs.has(r.effect.ID):
+		// It was given up with its box while it ran.
 	default:
 		c.fail(r.effect, failure(r.effect, r.err))
 	}
@@ -380,7 +385,10 @@ func (c *coordinator) drain(ctx context.Context) error {
 // untilNextLook is what a release leaves as due.
 func (c *coordinator) untilNextLook() time.Duration {
 	next := NextLook(c.state, c.Policy)
-	if next.IsZero() {
+	switch {
+	case next.IsZero() && c.state.Box != "":
+		return boxLook
+	case next.IsZero():
 		return -1
 	}
 	return max(0, next.Sub(c.now()))

@@ -133,7 +133,7 @@ type Job struct {
 // Performer does effects. Perform may be called again for an effect that was
 // performed already, by this process or by one that died in the middle; the
 // world must look as if it had been performed once. A cancelled context's
-// cause says why: ErrStopRequested, ErrShutdown or ErrLeaseLost.
+// cause says why: ErrStopRequested, ErrShutdown, ErrBoxLost or ErrLeaseLost.
 type Performer interface {
 	Perform(ctx context.Context, job Job) (Performed, error)
 }
@@ -144,6 +144,8 @@ var (
 	ErrStopRequested = errors.New("stop requested")
 	// ErrShutdown: this process ends. Leave everything running and return.
 	ErrShutdown = errors.New("shutting down")
+	// ErrBoxLost: the box is gone, and the work begins again in another. Return.
+	ErrBoxLost = errors.New("the box is lost")
 	// ErrLeaseLost: another owner has the session. Touch nothing and return.
 	ErrLeaseLost = errors.New("lease lost")
 )

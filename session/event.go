@@ -29,6 +29,7 @@ type Event struct {
 	Progress  *Progress  `json:"pg,omitempty"` // Moved
 	Closed    string     `json:"cl,omitempty"` // Closed: why, for the log
 	PR        int        `json:"pr,omitempty"` // Closed: the pull request's number; zero: whichever it has
+	Lost      *LostBox   `json:"lb,omitempty"` // Vanished
 	Key       string     `json:"ky,omitempty"` // Closed: its key, as in PullRequest; empty: not known
 	Effect    *Effect    `json:"ef,omitempty"` // Replayed
 	Turn      *Turn      `json:"tu,omitempty"` // Replayed: see DeadLetter
@@ -40,7 +41,7 @@ type Event struct {
 // Kind of an event.
 type Kind string
 
-// What can happen. Asked, Amended, Ordered, Closed and Replayed come through the inbox;
+// What can happen. Asked, Amended, Ordered, Closed, Vanished and Replayed come through the inbox;
 // the coordinator makes the others itself, as the results of effects and of the
 // clock.
 const (
@@ -53,6 +54,9 @@ const (
 	Ordered Kind = "ordered"
 	// Closed: the thing that the session is about was closed or merged.
 	Closed Kind = "closed"
+	// Vanished: the provider does not have the session's box any more, as whoever
+	// holds its list against what is on record has found.
+	Vanished Kind = "vanished"
 	// Replayed: the operator wants an effect that was given up after all.
 	Replayed Kind = "replayed"
 	// Garbled: the inbox holds what is no event. The store makes it, so that what
@@ -72,6 +76,14 @@ const (
 	// aside.
 	Poisoned Kind = "poisoned"
 )
+
+// LostBox is a box that is on record and that its provider does not have.
+type LostBox struct {
+	Box string `json:"b"`
+	// Since is lifecycle.Box.Since of the record, as it was before the provider
+	// was asked. A record that has another by now was changed after that.
+	Since time.Time `json:"s"`
+}
 
 // Performed is the outcome of an effect: the id and what its kind leads to.
 type Performed struct {
@@ -130,6 +142,8 @@ type Prepared struct {
 	// Replaced: the box is in the place of one that could not be used any more,
 	// with what only that had.
 	Replaced bool `json:"rp,omitempty"`
+	// Place as in State.
+	Place string `json:"pl,omitempty"`
 	// Life is what is known of the box, which was probed and waits for its turn.
 	Life lifecycle.Box `json:"l,omitzero"`
 }

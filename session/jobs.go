@@ -109,10 +109,11 @@ func (j *jobs) perform(ctx context.Context, work Job) (p Performed, err error) {
 	return p, err
 }
 
-// mustStop: an earlier owner may have set the agent to work, and only the
-// performer can make it stop.
+// mustStop: an earlier try may have set the agent to work, or made a box, and only
+// the performer can end that.
 func mustStop(work Job, cause error) bool {
-	return work.Effect.Kind == Run && work.Repeat && errors.Is(cause, ErrStopRequested)
+	k := work.Effect.Kind
+	return (k == Run || k == Prepare) && work.Repeat && errors.Is(cause, ErrStopRequested)
 }
 
 // performSelf does what concerns only the store. Forwarding twice appends
@@ -148,7 +149,7 @@ func (j *jobs) takeProgress() []Progress {
 	defer j.mu.Unlock()
 	var out []Progress
 	for id, p := range j.news {
-		if _, ok := j.running[id]; ok {
+		if _, ok := j.running[id]; ok && j.has(id) {
 			out = append(out, p)
 		}
 	}
@@ -156,8 +157,14 @@ func (j *jobs) takeProgress() []Progress {
 	return out
 }
 
-// heed stops what runs in a box once a person said stop.
+// heed stops what runs in a box once a person said stop, or the box is known to
+// be gone.
 func (j *jobs) heed(s State) {
+	for id, r := range j.running {
+		if r.effect.inBox() && !j.has(id) {
+			r.cancel(ErrBoxLost)
+		}
+	}
 	if s.Turn == nil || s.Turn.Stopping == "" {
 		return
 	}

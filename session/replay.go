@@ -73,10 +73,21 @@ func (e Event) flaw() string {
 		return "an event without a request"
 	case e.Kind == Replayed && e.Effect == nil:
 		return "a replay of nothing"
-	case e.Kind != Asked && e.Kind != Amended && e.Kind != Ordered && e.Kind != Replayed && e.Kind != Closed:
+	case e.Kind == Vanished && e.Lost == nil:
+		return "no box that vanished"
+	case !e.Kind.fromInbox():
 		return fmt.Sprintf("an inbox cannot hold an event of kind %q", printable(string(e.Kind)))
 	}
 	return ""
+}
+
+// fromInbox: such events come to a session from others.
+func (k Kind) fromInbox() bool {
+	switch k {
+	case Asked, Amended, Ordered, Replayed, Closed, Vanished:
+		return true
+	}
+	return false
 }
 
 // letterOf is the dead letter of an event.

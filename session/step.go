@@ -30,6 +30,8 @@ func Step(s State, e Event, p Policy) State {
 		n.taken()
 	case Closed:
 		n.closed(e)
+	case Vanished:
+		n.vanished(*e.Lost)
 	case Poisoned:
 		n.poisoned(e)
 	case Replayed:

@@ -148,6 +148,14 @@ type Store interface {
 	Wakes(ctx context.Context) <-chan ID
 }
 
+// Register is the list of sessions that there is something to come of. Those with
+// a box are always among them.
+type Register interface {
+	// Scheduled returns the sessions that somebody holds or has to look at, now or
+	// later, in no particular order: all of them, or an error.
+	Scheduled(ctx context.Context) ([]ID, error)
+}
+
 // Archive is the store as people and tools look at it.
 type Archive interface {
 	// Peek returns a session's state without claiming it. ErrUnknown.

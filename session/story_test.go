@@ -30,6 +30,8 @@ var update = flag.Bool("update", false, "write the stories' effects anew")
 //	> broke run again                 it failed; again, lost or for good
 //	> replay run                      the one that was given up is replayed
 //	> wait 1h                         time passes
+//	> vanished                        the provider does not have the box that is on record
+//	> vanished before                 it did not have the one that was on record before
 //	> paid 4.2                        so much money of the turn is spent
 //	> today 8 of 10, 20 of 50         what alice and all have spent on this day
 func TestStories(t *testing.T) {
@@ -83,6 +85,7 @@ type story struct {
 	edited bool
 	// today is what admissions and progress tell; nil: nothing.
 	today  *Today
+	record LostBox           // the last that was told to be gone
 	known  map[string]string // effect ids and what they looked like
 	broken map[EffectKind]DeadLetter
 }
@@ -229,6 +232,8 @@ func (s *story) event(line string) error {
 		}
 		s.now = s.now.Add(d)
 		s.step(Event{Kind: Tick})
+	case "vanished":
+		return s.vanish(len(words) > 1)
 	case "taken":
 		s.step(Event{Kind: Taken})
 	case "closed":
@@ -242,6 +247,19 @@ func (s *story) event(line string) error {
 	default:
 		return errors.New("not a line of a story")
 	}
+	return nil
+}
+
+// vanish tells that the box is gone. What is told of a record as it was before
+// is about another box, or an earlier time of this one.
+func (s *story) vanish(before bool) error {
+	if box := s.state.OnRecord(); box != nil && !before {
+		s.record = *box
+	}
+	if s.record.Box == "" {
+		return errors.New("no box was on record")
+	}
+	s.step(Event{Kind: Vanished, Lost: &s.record})
 	return nil
 }
 

@@ -28,6 +28,7 @@ import (
 type backend interface {
 	session.Inbox
 	session.Store
+	session.Register
 	session.Archive
 	session.Graveyard
 	session.Transcript
@@ -155,7 +156,7 @@ func (a *app) employ(ctx context.Context, p parts, o office) error {
 	}}
 	p.told.watchWorker(a.dispatcher, worker)
 	a.chores = append(a.chores, func(ctx context.Context) error {
-		return worker.Reap(ctx, func(ctx context.Context, id session.ID) (session.State, error) { return peek(ctx, p.store, id) })
+		return worker.Reap(ctx, sessionsOf{p.store})
 	}, func(ctx context.Context) error { return worker.Heed(ctx, p.store.Wakes(ctx)) })
 	return nil
 }
@@ -171,14 +172,25 @@ func countable(ctx context.Context, places session.Places) error {
 	return nil
 }
 
+// sessionsOf adapts a store to what boxes are held against.
+type sessionsOf struct{ backend }
+
+func (r sessionsOf) State(ctx context.Context, id session.ID) (session.State, error) {
+	return peek(ctx, r.backend, id)
+}
+
 func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.Broker, signer *broker.Signer) (*turn.Worker, error) {
 	host, err := codeHost(p.platforms)
 	if err != nil {
 		return nil, err
 	}
 	s := p.settings
+	place, err := placeOf(s)
+	if err != nil {
+		return nil, err
+	}
 	return turn.New(turn.Config{
-		Boxes: boxes, Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
+		Boxes: boxes, Place: place, Rounds: faultRounds(), Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(),
 		Places: p.places, Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, Total: s.Sandbox.Total,

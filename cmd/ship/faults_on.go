@@ -10,8 +10,10 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"ship/sandbox/e2b"
+	"ship/session/turn"
 )
 
 // faultHook counts the points where a crash would be interesting, writes each
@@ -54,4 +56,11 @@ func faultE2B(c *e2b.Config) {
 	if boxes, public, ok := strings.Cut(os.Getenv("SHIP_TEST_E2B"), " "); ok {
 		c.SandboxURL, c.PublicURL = boxes, public
 	}
+}
+
+// faultRounds holds boxes against sessions as often as SHIP_TEST_ROUNDS says, so
+// that no test has to wait for minutes.
+func faultRounds() turn.Rounds {
+	d, _ := time.ParseDuration(os.Getenv("SHIP_TEST_ROUNDS"))
+	return turn.Rounds{Every: d, Grace: d}
 }

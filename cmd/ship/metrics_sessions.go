@@ -51,7 +51,7 @@ func (m *sessionMetrics) begin() {
 	for _, kind := range session.EffectKinds() {
 		m.dead.WithLabelValues(string(kind))
 	}
-	for _, kind := range []session.Kind{session.Asked, session.Amended, session.Ordered, session.Closed, session.Replayed, session.Garbled, "other"} {
+	for _, kind := range []session.Kind{session.Asked, session.Amended, session.Ordered, session.Closed, session.Vanished, session.Replayed, session.Garbled, "other"} {
 		m.dead.WithLabelValues(string(kind))
 	}
 	for _, ending := range session.Endings() {
@@ -143,7 +143,7 @@ func (m *sessionMetrics) Committed(_ context.Context, c session.Change) {
 // eventKind is the kind of an event, or "other": an inbox may hold what is none.
 func eventKind(k session.Kind) string {
 	switch k {
-	case session.Asked, session.Amended, session.Ordered, session.Closed, session.Replayed, session.Garbled:
+	case session.Asked, session.Amended, session.Ordered, session.Closed, session.Vanished, session.Replayed, session.Garbled:
 		return string(k)
 	}
 	return "other"

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"ship/sandbox"
 )
 
 // driver lets random things happen to a rig.
@@ -13,7 +15,13 @@ type driver struct {
 	turns int
 	ended int
 	raw   int // events that were told out of the blue, and taken
-	seen  map[State]int
+	// missed is the record whose box was not listed, and since when.
+	missed struct {
+		box Box
+		at  time.Time
+	}
+	lost int // boxes that were told to be lost because they were not listed
+	seen map[State]int
 }
 
 func newDriver(p Policy, seed uint64) *driver {
@@ -46,6 +54,8 @@ func (d *driver) step() {
 		d.box = d.box.Touch([]Activity{Message, ToolCall, FileChange, Probe, Poll, Preview, StatusLook}[d.rng.IntN(7)], d.now)
 	case n < 92:
 		d.meddle()
+	case n < 95:
+		d.reconcile()
 	default:
 		d.outOfTheBlue()
 	}
@@ -85,6 +95,47 @@ func (d *driver) meddle() {
 		}
 	case 3:
 		d.vm.marker--
+	}
+}
+
+// soon is a grace time that others are likely to keep.
+const soon = 20 * time.Second
+
+// reconcile goes two rounds, as whoever missed a box looks again soon.
+func (d *driver) reconcile() {
+	d.round()
+	d.pass(d.now.Add(time.Duration(d.rng.Int64N(int64(time.Minute)))))
+	if d.rng.IntN(3) == 0 {
+		d.meddle()
+	}
+	d.round()
+}
+
+// round holds the provider's list against the record. A box is lost that was
+// missing a grace time ago already, if nothing happened to it since.
+func (d *driver) round() {
+	l, r := Listing{At: d.now}, Record{Box: d.box}
+	if d.box.State == Busy {
+		r.Lease = 1
+	}
+	if d.vm.exists {
+		l.Boxes = []sandbox.Info{{ID: d.box.ID, Key: "s", Created: d.vm.born}}
+	}
+	missed := d.missed
+	d.missed.box = Box{}
+	for _, f := range Reconcile(l, []Record{r}, soon) {
+		switch {
+		case f.Verdict != Lose || d.box.State == Destroying || d.box.State == Creating:
+		case d.vm.exists:
+			d.flaw("a box that is listed is missed: %+v", f)
+		case missed.box.ID != f.ID || missed.box.State != d.box.State || !missed.box.Since.Equal(d.box.Since):
+			d.missed.box, d.missed.at = d.box, d.now
+		case d.now.Sub(missed.at) < soon:
+			d.missed = missed
+		default:
+			d.apply(f.Event)
+			d.lost++
+		}
 	}
 }
 
@@ -185,5 +236,8 @@ func drive(t *testing.T, d *driver) {
 			t.Errorf("no box was ever %s", s)
 		}
 	}
-	t.Logf("%d turns, %d ended; %d boxes made, %d woken; left alone, a box ends within %s", d.turns, d.ended, d.made, d.woken, longest)
+	if d.lost == 0 {
+		t.Error("no box was ever missed")
+	}
+	t.Logf("%d turns, %d ended; %d boxes made, %d woken, %d missed; left alone, a box ends within %s", d.turns, d.ended, d.made, d.woken, d.lost, longest)
 }

@@ -32,6 +32,22 @@ func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
 	return slices.Collect(maps.Keys(s.sessions)), nil
 }
 
+// Scheduled implements session.Register.
+func (s *Store) Scheduled(ctx context.Context) ([]session.ID, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []session.ID
+	for id, r := range s.sessions {
+		if r.waiting {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 // Forget implements session.Archive. The transcript goes with the session. A
 // session whose owner let the lease run out is held by nobody.
 func (s *Store) Forget(ctx context.Context, id session.ID) error {

@@ -28,8 +28,8 @@ const (
 	maxDead = 10_000
 )
 
-// Store is an in-process store. It implements session.Inbox, Store, Archive,
-// Graveyard, Transcript and Ledger. All methods are safe for concurrent use.
+// Store is an in-process store. It implements session.Inbox, Store, Register,
+// Archive, Graveyard, Transcript and Ledger. All methods are safe for concurrent use.
 type Store struct {
 	// Hook, when set, is called before and after every write that decides
 	// something, with a point such as "commit.before". Crash tests end the

@@ -49,6 +49,27 @@ func (s *Store) Sessions(ctx context.Context) ([]session.ID, error) {
 	return slices.Collect(maps.Keys(found)), nil
 }
 
+// Scheduled implements session.Register, in one round trip for all shards.
+func (s *Store) Scheduled(ctx context.Context) ([]session.ID, error) {
+	cmds := make([]*goredis.StringSliceCmd, shards)
+	_, err := s.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for i := range cmds {
+			cmds[i] = p.ZRangeByScore(ctx, schedKey(i), &goredis.ZRangeBy{Min: "-inf", Max: "+inf"})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the scheduled sessions: %w", err)
+	}
+	var ids []session.ID
+	for _, cmd := range cmds {
+		for _, id := range cmd.Val() {
+			ids = append(ids, session.ID(id))
+		}
+	}
+	return ids, nil
+}
+
 // Forget implements session.Archive. The transcript goes with the session. A
 // session whose owner let the lease run out is held by nobody.
 func (s *Store) Forget(ctx context.Context, id session.ID) error {

@@ -21,6 +21,7 @@ import (
 type Stores interface {
 	session.Inbox
 	session.Store
+	session.Register
 	session.Archive
 	session.Graveyard
 	session.Transcript
@@ -45,6 +46,7 @@ func RunStore(t *testing.T, open func(t *testing.T) Stores) {
 		"Claim":      claimTests(),
 		"Commit":     commitTests(),
 		"Release":    releaseTests(),
+		"Register":   registerTests(),
 		"Archive":    archiveTests(),
 		"Graveyard":  graveyardTests(),
 		"Transcript": transcriptTests(),

@@ -28,6 +28,13 @@ type cloud struct {
 	did []string
 	// refuses is what Pause and Destroy answer.
 	refuses error
+	// hides: List leaves all out; unlisted is what it answers instead.
+	hides    bool
+	unlisted error
+	// making is called while a box is made, with what its making hangs on.
+	making func(context.Context) error
+	// attaching is called before an attach.
+	attaching func(context.Context) error
 }
 
 type machine struct {
@@ -57,7 +64,7 @@ func (c *cloud) find(id string) (*machine, error) {
 	return m, nil
 }
 
-func (c *cloud) Create(_ context.Context, spec sandbox.Spec) (sandbox.Info, error) {
+func (c *cloud) Create(ctx context.Context, spec sandbox.Spec) (sandbox.Info, error) {
 	for id, m := range c.boxes {
 		if _, err := c.find(id); err == nil && m.info.Key == spec.Key {
 			return m.info, nil
@@ -71,10 +78,18 @@ func (c *cloud) Create(_ context.Context, spec sandbox.Spec) (sandbox.Info, erro
 	}
 	c.boxes[info.ID] = &machine{info: info, files: map[string]string{}}
 	c.did = append(c.did, "made "+info.ID)
+	if c.making != nil {
+		return info, c.making(ctx)
+	}
 	return info, nil
 }
 
-func (c *cloud) Attach(_ context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
+func (c *cloud) Attach(ctx context.Context, id string, ttl time.Duration) (sandbox.Box, error) {
+	if c.attaching != nil {
+		if err := c.attaching(ctx); err != nil {
+			return nil, err
+		}
+	}
 	m, err := c.find(id)
 	if err != nil {
 		return nil, err
@@ -146,7 +161,7 @@ func newHost(t *testing.T) *host {
 	}
 	c := &cloud{boxes: map[string]*machine{}}
 	return &host{t: t, cloud: c, ends: make(chan time.Time, 99), Worker: New(Config{
-		Boxes: c, Tokens: signer, Broker: newBooks(), Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
+		Boxes: c, Tokens: signer, Broker: newBooks(), Slots: 1, PerPerson: 1, Life: lifecycle.Default(), Log: slog.New(slog.DiscardHandler),
 	}), state: session.State{
 		ID: "gh.1.7", Repo: session.Repo{Name: "o/r"}, Branch: "ship/x", Base: "main",
 		Turn: &session.Turn{N: 1, Stage: session.Preparing, Deadline: time.Now().Add(time.Hour)},

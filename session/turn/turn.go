@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +71,11 @@ type Config struct {
 	// many one person's turns may have, and Total all together, with every worker
 	// that shares the places. Zero: no limit.
 	Slots, PerPerson, Total int
+	// Place names whose list of boxes Boxes has: see session.State. Empty: no box
+	// on record is told to be lost because it is not listed.
+	Place string
+	// Rounds are how often boxes are held against the sessions; zero: as usual.
+	Rounds Rounds
 	// Life says for how long boxes are kept, and when they are paused.
 	Life lifecycle.Policy
 	// Hosts that the box may reach, as people write them. Empty: none.
@@ -139,6 +143,9 @@ func (w *Worker) slot(ctx context.Context, job session.Job) error {
 // agent.
 func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performed, error) {
 	if err := w.slot(ctx, job); err != nil {
+		if job.Repeat { // an earlier try may have made one
+			w.abandon(ctx, job)
+		}
 		return session.Performed{}, fmt.Errorf("wait for a place: %w", err)
 	}
 	p, err := w.prepareBox(ctx, job)
@@ -146,6 +153,7 @@ func (w *Worker) prepare(ctx context.Context, job session.Job) (session.Performe
 		p, err = w.prepareAnother(ctx, job, err)
 	}
 	if err != nil {
+		w.abandon(ctx, job)
 		w.slots.letGo(ctx, w.slots.stake(job, setUp))
 		return session.Performed{}, boxProblem("prepare the box", err)
 	}
@@ -188,42 +196,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
-	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Life: life}, nil
-}
-
-// create finds the session's box by its key, or makes it. One that was left
-// here when the session went on elsewhere knows an older branch, and is
-// destroyed.
-func (w *Worker) create(ctx context.Context, job session.Job) (lifecycle.Box, error) {
-	s := job.State
-	job.Progress(session.Progress{Doing: "starting a box"})
-	spec := sandbox.Spec{Key: string(s.ID), Generation: job.Lease.Epoch, TTL: w.Life.TTL}
-	info, err := w.Boxes.Create(ctx, spec)
-	if err == nil && slices.Contains(s.Left, info.ID) {
-		if err := w.Boxes.Destroy(ctx, info.ID); err != nil {
-			return lifecycle.Box{}, fmt.Errorf("destroy what was left: %w", err)
-		}
-		info, err = w.Boxes.Create(ctx, spec)
-	}
-	if err != nil {
-		return lifecycle.Box{}, fmt.Errorf("create: %w", err)
-	}
-	return made(job, info)
-}
-
-// made is the life of a box that was just made, or found.
-func made(job session.Job, info sandbox.Info) (lifecycle.Box, error) {
-	born := byStore(job, info.Created)
-	if born.IsZero() {
-		born = job.Now()
-	}
-	life := lifecycle.New(string(job.State.ID), info.Generation, born)
-	life.ID = info.ID
-	events := []lifecycle.Event{lifecycle.Made}
-	if info.State == sandbox.Paused {
-		events = append(events, lifecycle.SeenPaused)
-	}
-	return apply(life, job.Now(), events...)
+	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Place: w.Place, Life: life}, nil
 }
 
 // attach finds the box and gives it the token of this turn.
