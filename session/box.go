@@ -35,7 +35,7 @@ func (n *step) enter(p Prepared) {
 	if !ran && !life.Born.IsZero() && life.Born.Before(n.now) {
 		n.Metered = life.Born // it was made or woken for this
 	}
-	n.Box, n.Life, n.Place = p.Box, &life, p.Place
+	n.Box, n.Life, n.Site = p.Box, &life, p.Site
 	n.tell(lifecycle.TurnBegun)
 	n.Pending = slices.DeleteFunc(n.Pending, func(e Effect) bool { return e.Kind == Discard || e.Kind == Tend })
 }
@@ -115,7 +115,7 @@ func (n *step) giveUpBox() {
 	if len(n.Left) > maxLeft {
 		n.Left = slices.Delete(n.Left, 0, 1)
 	}
-	n.Box, n.Life, n.Place, n.Unpausable, n.Conversation, n.Preview = "", nil, "", false, "", nil
+	n.Box, n.Life, n.Site, n.Unpausable, n.Conversation, n.Preview = "", nil, "", false, "", nil
 }
 
 // discard lets the box go at once.

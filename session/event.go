@@ -142,8 +142,8 @@ type Prepared struct {
 	// Replaced: the box is in the place of one that could not be used any more,
 	// with what only that had.
 	Replaced bool `json:"rp,omitempty"`
-	// Place as in State.
-	Place string `json:"pl,omitempty"`
+	// Site as in State.
+	Site string `json:"si,omitempty"`
 	// Life is what is known of the box, which was probed and waits for its turn.
 	Life lifecycle.Box `json:"l,omitzero"`
 }

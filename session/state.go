@@ -38,9 +38,9 @@ type State struct {
 	// without the other.
 	Box  string         `json:"bx,omitempty"`
 	Life *lifecycle.Box `json:"li,omitempty"`
-	// Place is whose list has that box: a provider, and a machine where each has
+	// Site is whose list has that box: a provider, and a machine where each has
 	// boxes of its own. Empty: an earlier release made it.
-	Place string `json:"pc,omitempty"`
+	Site string `json:"si,omitempty"`
 	// Unpausable: the provider said that it cannot pause that box.
 	Unpausable bool `json:"np,omitempty"`
 	// Preview is a server in that box; nil: there is none.

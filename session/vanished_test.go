@@ -15,7 +15,7 @@ func housedState(t *testing.T, l lifecycle.State, stage Stage) State {
 	t.Helper()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	s := State{
-		ID: "gh.1.7", Box: "box", Place: "here", Life: &lifecycle.Box{ID: "box", State: l, Since: noon, Born: noon, Active: noon, Ended: noon},
+		ID: "gh.1.7", Box: "box", Site: "here", Life: &lifecycle.Box{ID: "box", State: l, Since: noon, Born: noon, Active: noon, Ended: noon},
 		Turn: &Turn{N: 1, Stage: stage, Requests: []Request{{ID: "c1", Thread: Thread{"github", "issue"}}}}, Turns: 1, Metered: noon,
 	}
 	if stage == Ended {
@@ -89,7 +89,7 @@ func TestABoxThatVanishedCostsNothing(t *testing.T) {
 		}
 		s = Step(s, Event{Kind: Vanished, At: at.Add(time.Hour), Lost: &box}, p)
 		s = Step(s, Event{Kind: Tick, At: at.Add(2 * time.Hour)}, p)
-		if s.Box != "" || s.Place != "" || s.Life != nil || s.BoxSeconds != 240 || !s.Metered.IsZero() {
+		if s.Box != "" || s.Site != "" || s.Life != nil || s.BoxSeconds != 240 || !s.Metered.IsZero() {
 			t.Errorf("%s: box %q ran for %d s, counted from %s", stage, s.Box, s.BoxSeconds, s.Metered)
 		}
 		if kinds := effectKinds(s); stage == Running && !cmp.Equal(kinds, []EffectKind{Prepare}) || stage == Ended && len(kinds) > 0 {

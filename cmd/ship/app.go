@@ -185,12 +185,12 @@ func newWorker(ctx context.Context, p parts, boxes sandbox.Provider, b *broker.B
 		return nil, err
 	}
 	s := p.settings
-	place, err := placeOf(s)
+	site, err := siteOf(s)
 	if err != nil {
 		return nil, err
 	}
 	return turn.New(turn.Config{
-		Boxes: boxes, Place: place, Rounds: faultRounds(), Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
+		Boxes: boxes, Site: site, Rounds: faultRounds(), Agent: opencode.Driver{}, Restore: opencode.Unshelve, Tokens: signer, Broker: b,
 		Setup:      agent.Setup{Program: programInBox, Providers: s.agentProviders(), Env: s.Sandbox.agentEnv()},
 		Transcript: p.store, Redact: turn.Redactor(s.secrets()), Secrets: s.secrets(),
 		Places: p.places, Slots: s.Sandbox.Max, PerPerson: s.Limits.SessionsPerUser, Total: s.Sandbox.Total,

@@ -17,8 +17,8 @@ func TestABoxThatIsGoneIsNoticed(t *testing.T) {
 	r.start(hurried)
 	r.deliver(r.says(r.issue, "/ship fix the widgets"))
 	r.ended(r.issue, patience)
-	if s := r.states()[0]; len(r.boxes()) != 1 || s.Box == "" || !strings.HasPrefix(s.Place, "local.") {
-		t.Fatalf("%d boxes, and on record is %q of %q", len(r.boxes()), s.Box, s.Place)
+	if s := r.states()[0]; len(r.boxes()) != 1 || s.Box == "" || !strings.HasPrefix(s.Site, "local.") {
+		t.Fatalf("%d boxes, and on record is %q of %q", len(r.boxes()), s.Box, s.Site)
 	}
 	said := r.host.World()
 	killBoxes(t, r.dir+"/data")

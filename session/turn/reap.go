@@ -134,7 +134,7 @@ func (r *reaper) read(ctx context.Context, boxes []sandbox.Info, scheduled []ses
 // recordOf is what a session has. While a turn is under way it may be making
 // any of the boxes that are not on record.
 func (w *Worker) recordOf(id session.ID, s session.State) lifecycle.Record {
-	r := lifecycle.Record{Box: lifeOf(s), Away: w.Place == "" || s.Place != w.Place}
+	r := lifecycle.Record{Box: lifeOf(s), Away: w.Site == "" || s.Site != w.Site}
 	r.Box.Session = string(id)
 	if s.Busy() {
 		r.Lease = 1

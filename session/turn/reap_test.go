@@ -61,7 +61,7 @@ func (b *book) Append(_ context.Context, d session.Delivery) (session.Receipt, e
 
 // has puts a box on record that came into its state an hour ago.
 func (b *book) has(id session.ID, box string, state lifecycle.State) session.State {
-	s := session.State{ID: id, Box: box, Place: "here", Life: &lifecycle.Box{ID: box, State: state, Since: time.Now().Add(-time.Hour)}}
+	s := session.State{ID: id, Box: box, Site: "here", Life: &lifecycle.Box{ID: box, State: state, Since: time.Now().Add(-time.Hour)}}
 	b.states[id] = s
 	return s
 }
@@ -75,7 +75,7 @@ type reaping struct {
 
 func reapInTime(t *testing.T, story func(*testing.T, reaping)) {
 	inTime(t, func(t *testing.T, h *host) {
-		h.Worker.Place = "here"
+		h.Worker.Site = "here"
 		b := newBook()
 		story(t, reaping{host: h, reaper: &reaper{Worker: h.Worker, sessions: b}, book: b})
 	})
@@ -186,11 +186,11 @@ func TestWhatIsNotLost(t *testing.T) {
 	for name, change := range map[string]func(reaping, session.State){
 		"young": func(r reaping, s session.State) { s.Life.Since = time.Now().Add(time.Hour); r.states["s.1"] = s },
 		"of another machine": func(r reaping, s session.State) {
-			s.Place = "there"
+			s.Site = "there"
 			r.states["s.1"] = s
 		},
-		"of an earlier release": func(r reaping, s session.State) { s.Place = ""; r.states["s.1"] = s },
-		"of nobody's list":      func(r reaping, s session.State) { r.host.Worker.Place, s.Place = "", ""; r.states["s.1"] = s },
+		"of an earlier release": func(r reaping, s session.State) { s.Site = ""; r.states["s.1"] = s },
+		"of nobody's list":      func(r reaping, s session.State) { r.host.Worker.Site, s.Site = "", ""; r.states["s.1"] = s },
 		"being prepared": func(r reaping, s session.State) {
 			s.Turn = &session.Turn{Stage: session.Preparing}
 			r.states["s.1"] = s

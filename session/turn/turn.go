@@ -71,9 +71,9 @@ type Config struct {
 	// many one person's turns may have, and Total all together, with every worker
 	// that shares the places. Zero: no limit.
 	Slots, PerPerson, Total int
-	// Place names whose list of boxes Boxes has: see session.State. Empty: no box
+	// Site names whose list of boxes Boxes has: see session.State. Empty: no box
 	// on record is told to be lost because it is not listed.
-	Place string
+	Site string
 	// Rounds are how often boxes are held against the sessions; zero: as usual.
 	Rounds Rounds
 	// Life says for how long boxes are kept, and when they are paused.
@@ -196,7 +196,7 @@ func (w *Worker) prepareBox(ctx context.Context, job session.Job) (session.Prepa
 	if _, err := w.Agent.Start(ctx, box, w.Setup); err != nil {
 		return session.Prepared{}, fmt.Errorf("start the agent: %w", err)
 	}
-	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Place: w.Place, Life: life}, nil
+	return session.Prepared{Box: life.ID, Head: head, Fresh: fresh, Saved: saved, Site: w.Site, Life: life}, nil
 }
 
 // attach finds the box and gives it the token of this turn.

@@ -14,29 +14,29 @@ import (
 	"ship/sandbox/broker"
 )
 
-// placeOf names whose list of boxes this process sees. At E2B that is all gateways
+// siteOf names whose list of boxes this process sees. At E2B that is all gateways
 // with the same key, and with any other provider whoever has this data_dir: what
 // a machine does not list may be on another.
-func placeOf(s Settings) (string, error) {
+func siteOf(s Settings) (string, error) {
 	if s.Sandbox.Provider == "e2b" {
 		key, err := broker.LoadKey(filepath.Join(s.DataDir, "broker.key"))
 		if err != nil {
 			return "", err
 		}
-		sum := sha256.Sum256(append([]byte("place of boxes\x00"), key...))
+		sum := sha256.Sum256(append([]byte("site of boxes\x00"), key...))
 		return "e2b." + hex.EncodeToString(sum[:4]), nil
 	}
-	name, err := folderName(s.DataDir)
+	name, err := dataDirName(s.DataDir)
 	if err != nil {
 		return "", fmt.Errorf("name this machine's boxes: %w", err)
 	}
 	return s.Sandbox.Provider + "." + name, nil
 }
 
-// folderName returns a folder's name, which it gets once and then keeps. Two who give
+// dataDirName returns a folder's name, which it gets once and then keeps. Two who give
 // it one at the same time agree.
-func folderName(dir string) (string, error) {
-	path := filepath.Join(dir, "place")
+func dataDirName(dir string) (string, error) {
+	path := filepath.Join(dir, "site")
 	read := func() (string, error) {
 		text, err := os.ReadFile(path)
 		return strings.TrimSpace(string(text)), err
@@ -44,7 +44,7 @@ func folderName(dir string) (string, error) {
 	if name, err := read(); !errors.Is(err, fs.ErrNotExist) {
 		return name, err
 	}
-	f, err := os.CreateTemp(dir, "place-*")
+	f, err := os.CreateTemp(dir, "site-*")
 	if err != nil {
 		return "", err
 	}

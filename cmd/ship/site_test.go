@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAPlaceIsNamedOnce, whoever asks first, and each place otherwise.
-func TestAPlaceIsNamedOnce(t *testing.T) {
+// TestASiteIsNamedOnce, whoever asks first, and each site otherwise.
+func TestASiteIsNamedOnce(t *testing.T) {
 	t.Parallel()
 	s := Settings{DataDir: t.TempDir()}
 	s.Sandbox.Provider = "local"
@@ -18,7 +18,7 @@ func TestAPlaceIsNamedOnce(t *testing.T) {
 	for i := range names {
 		group.Go(func() {
 			var err error
-			if names[i], err = placeOf(s); err != nil {
+			if names[i], err = siteOf(s); err != nil {
 				t.Error(err)
 			}
 		})
@@ -26,7 +26,7 @@ func TestAPlaceIsNamedOnce(t *testing.T) {
 	group.Wait()
 	for _, name := range names {
 		if name != names[0] || !strings.HasPrefix(name, "local.") || len(name) < 12 {
-			t.Errorf("the place is %q, and %q", names[0], name)
+			t.Errorf("the site is %q, and %q", names[0], name)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(s.DataDir, "*")); err != nil || len(left) != 1 {
@@ -35,14 +35,14 @@ func TestAPlaceIsNamedOnce(t *testing.T) {
 	docker, elsewhere := s, s
 	docker.Sandbox.Provider, elsewhere.DataDir = "docker", t.TempDir()
 	for _, other := range []Settings{docker, elsewhere} {
-		if name, err := placeOf(other); err != nil || name == names[0] {
-			t.Errorf("another place is %q, %v", name, err)
+		if name, err := siteOf(other); err != nil || name == names[0] {
+			t.Errorf("another site is %q, %v", name, err)
 		}
 	}
 }
 
-// TestAPlaceAtE2B is that of all who share its boxes.
-func TestAPlaceAtE2B(t *testing.T) {
+// TestASiteAtE2B is that of all who share its boxes.
+func TestASiteAtE2B(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, key := range []string{strings.Repeat("a", 32), strings.Repeat("a", 32), strings.Repeat("b", 32)} {
@@ -51,13 +51,13 @@ func TestAPlaceAtE2B(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(s.DataDir, "broker.key"), []byte(key), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		name, err := placeOf(s)
+		name, err := siteOf(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names = append(names, name)
 	}
 	if names[0] != names[1] || names[0] == names[2] || strings.Contains(names[0], "aaaa") {
-		t.Errorf("the places are %v", names)
+		t.Errorf("the sites are %v", names)
 	}
 }
