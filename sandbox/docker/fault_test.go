@@ -205,9 +205,7 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// copySelf: a program that anybody has open for writing cannot be executed, and
-// what another test just starts has our files open; so nothing may be started
-// meanwhile.
+// copySelf writes the program that runs now where somebody else can execute it.
 func copySelf(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -219,8 +217,6 @@ func copySelf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(dir, "docker.test")
-	syscall.ForkLock.RLock()
-	defer syscall.ForkLock.RUnlock()
 	sandboxtest.WriteProgram(t, program, string(binary))
 	return program
 }
