@@ -27,15 +27,8 @@ import (
 	"ship/session/redis/redistest"
 )
 
-// wardKey is the app's in all cases: finding one takes a while.
-var wardKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
-
-// wardDescription is GitHub's, read once for all cases; nil where it is not at
-// hand.
-var wardDescription struct {
-	once      sync.Once
-	validator githubtest.Validator
-}
+// appKey is the app's in all tests: finding one takes a while.
+var appKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
 // ward is a patient in perfect health, with stand-ins for all that it talks
 // with.
@@ -51,13 +44,12 @@ type ward struct {
 
 func newWard(t *testing.T) *ward {
 	t.Helper()
-	key, err := wardKey()
+	key, err := appKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	wardDescription.once.Do(func() { wardDescription.validator = validator(t) })
 	w := &ward{t: t, patient: &patient{}}
-	if w.host, err = githubtest.New(githubtest.Options{Key: key, Validator: wardDescription.validator}); err != nil {
+	if w.host, err = githubtest.New(githubtest.Options{Key: key, Validator: validator(t)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.close)

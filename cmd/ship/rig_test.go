@@ -152,7 +152,11 @@ func newRig(t testing.TB, o rigOptions) *rig {
 	}
 	r := &rig{t: t, dir: dir, redis: redistest.Start(t, o.redis...), log: &syncBuffer{}}
 	t.Cleanup(r.close)
-	if r.host, err = githubtest.New(githubtest.Options{Validator: validator(t)}); err != nil {
+	key, err := appKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.host, err = githubtest.New(githubtest.Options{Key: key, Validator: validator(t)}); err != nil {
 		t.Fatal(err)
 	}
 	if o.files == nil {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"ship/integrations/slack/slacktest"
-	"ship/integrations/slack/slacktest/schema"
 	"ship/session"
 )
 
@@ -86,7 +85,7 @@ func slackSettings(stand *slacktest.Server, o slackOptions) string {
 // slackValidator checks blocks against Slack's own schema where that is at hand.
 func slackValidator(t testing.TB) slacktest.Validator {
 	t.Helper()
-	v, err := schema.Load("../../../shared/data/slack-blockkit.schema.json")
+	v, err := descriptions.slack()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

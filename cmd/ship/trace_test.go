@@ -140,7 +140,7 @@ func checkStory(t *testing.T, intake, worker *rig) {
 		`ship_store_seconds_count{op="append"} 1`, `ship_build_info{version=`, `go_goroutines `)
 	has(worker, `ship_turns_total{ending="completed"} 1`, `ship_leases_total{became="taken over"} 1`,
 		`ship_effects_total{by="worker",kind="publish",result="done"} 1`, `ship_effects_in_flight{kind="run"} 0`,
-		`ship_turn_seconds_count{ending="completed"} 1`, `ship_box_places 2`, `ship_box_queue 0`, `ship_sessions_held{phase="working"} 0`,
+		`ship_turn_seconds_count{ending="completed"} 1`, `ship_box_places 2`, `ship_box_queue{full="worker"} 0`, `ship_sessions_held{phase="working"} 0`,
 		`ship_platform_requests_total{host="127.0.0.1",status="201"}`, `ship_box_calls_total{op="create",result="done"} 1`,
 		`ship_store_seconds_count{op="commit"}`)
 }

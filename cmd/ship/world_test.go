@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"ship/integrations/github/githubtest"
 	"ship/integrations/github/githubtest/openapi"
+	linearschema "ship/integrations/linear/lineartest/schema"
+	slackschema "ship/integrations/slack/slacktest/schema"
 	"ship/sandbox/local"
 )
 
@@ -25,16 +29,32 @@ const crowded = 10
 // of its API where that is at hand; else nothing is checked.
 func validator(t testing.TB) githubtest.Validator {
 	t.Helper()
-	path := filepath.Join("..", "..", "..", "shared", "data", "github-openapi-trim.json")
-	if _, err := os.Stat(path); err != nil {
+	v, err := descriptions.github()
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	v, err := openapi.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
+
+// descriptions are what platforms publish of themselves. To read one takes a
+// second, so it is read once for all tests.
+var descriptions = struct {
+	github func() (*openapi.Validator, error)
+	linear func() (*linearschema.Validator, error)
+	slack  func() (*slackschema.Validator, error)
+}{
+	sync.OnceValues(func() (*openapi.Validator, error) { return openapi.Load(published + "github-openapi-trim.json") }),
+	sync.OnceValues(func() (*linearschema.Validator, error) { return linearschema.Load(published + "linear-schema.graphql") }),
+	sync.OnceValues(func() (*slackschema.Validator, error) {
+		return slackschema.Load(published + "slack-blockkit.schema.json")
+	}),
+}
+
+// published is where they lie, if they are at hand.
+const published = "../../../shared/data/"
 
 // killBoxes ends what a ship that was killed has left.
 func killBoxes(t testing.TB, dataDir string) {

@@ -52,7 +52,8 @@ func newSmall(t *testing.T, kind string, megabytes int) *small {
 		t.Skipf("a small disk cannot be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, 0); err != nil {
+		// What was started there may not have ended yet.
+		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
 			t.Errorf("unmount the small disk: %v", err)
 		}
 	})
