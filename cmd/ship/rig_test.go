@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	// under way than there are cores.
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := p.Value.Set("16"); err != nil {
+		if err := p.Value.Set("32"); err != nil {
 			panic(err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 const patience = 3 * time.Minute
 
 // crowded is how many times slower than a platform demands ship may be where
-// sixteen tests share two cores; how fast it is alone, make load tells.
+// dozens of tests share two cores; how fast it is alone, make load tells.
 const crowded = 10
 
 // validator checks every request and answer against GitHub's own description
