@@ -30,14 +30,10 @@ func (r *rig) epoch() (epoch int64) {
 // withStore looks at Redis from outside.
 func (r *rig) withStore(look func(context.Context, *redis.Store)) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	store, err := redis.Open(ctx, redis.Options{URL: r.redis.URL()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer store.Close()
-	look(ctx, store)
+	r.look(func(ctx context.Context, store *redis.Store) error {
+		look(ctx, store)
+		return nil
+	})
 }
 
 // begin asks for work that takes some time on a pull request, and waits until

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	// under way than there are cores.
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		if err := p.Value.Set("32"); err != nil {
+		if err := p.Value.Set("24"); err != nil {
 			panic(err)
 		}
 	}
@@ -96,6 +96,7 @@ type rig struct {
 	host   *githubtest.Server
 	model  *modeltest.Server
 	redis  *redistest.Server
+	eye    *eye
 	dir    string
 	addr   string
 	config string
@@ -150,7 +151,8 @@ func newRig(t testing.TB, o rigOptions) *rig {
 		agents <- struct{}{}
 		t.Cleanup(func() { <-agents })
 	}
-	r := &rig{t: t, dir: dir, redis: redistest.Start(t, o.redis...), log: &syncBuffer{}}
+	r := &rig{t: t, dir: dir, redis: redistest.Start(t, o.redis...), eye: &eye{}, log: &syncBuffer{}}
+	t.Cleanup(r.eye.close)
 	t.Cleanup(r.close)
 	key, err := appKey()
 	if err != nil {
@@ -419,47 +421,74 @@ func atRest(all []session.State) bool {
 // states are those of all sessions, read as `ship sessions` does.
 func (r *rig) states() []session.State {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	store, err := redis.Open(ctx, redis.Options{URL: r.redis.URL()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer store.Close()
-	ids, err := store.Sessions(ctx)
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	var all []session.State
-	for _, id := range ids {
-		s, err := peek(ctx, store, id)
-		if err != nil {
+	r.look(func(ctx context.Context, store *redis.Store) error {
+		all = nil
+		ids, err := store.Sessions(ctx)
+		for _, id := range ids {
+			s, peekErr := peek(ctx, store, id)
+			all, err = append(all, s), errors.Join(err, peekErr)
+		}
+		return err
+	})
+	return all
+}
+
+// look has something read in Redis, which may just be starting again.
+func (r *rig) look(read func(ctx context.Context, store *redis.Store) error) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for {
+		store, err := r.eye.open(ctx, r.redis.URL())
+		if err == nil {
+			err = read(ctx, store)
+		}
+		switch {
+		case err == nil:
+			return
+		case session.Sleep(ctx, 100*time.Millisecond) != nil:
 			r.t.Fatal(err)
 		}
-		all = append(all, s)
 	}
-	return all
+}
+
+// eye is one connection for all that tests look for in a Redis.
+type eye struct {
+	mu    sync.Mutex
+	store *redis.Store
+}
+
+func (e *eye) open(ctx context.Context, url string) (_ *redis.Store, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.store == nil {
+		e.store, err = redis.Open(ctx, redis.Options{URL: url})
+	}
+	return e.store, err
+}
+
+func (e *eye) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.store != nil {
+		_ = e.store.Close()
+	}
 }
 
 // seq is how many events all inboxes have taken.
 func (r *rig) seq() (n int64) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	store, err := redis.Open(ctx, redis.Options{URL: r.redis.URL()})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	defer store.Close()
-	ids, err := store.Sessions(ctx)
-	for _, id := range ids {
-		c, peekErr := store.Peek(ctx, id)
-		err = errors.Join(err, peekErr)
-		n += c.Cursor + int64(len(c.Events))
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	r.look(func(ctx context.Context, store *redis.Store) error {
+		n = 0
+		ids, err := store.Sessions(ctx)
+		for _, id := range ids {
+			c, peekErr := store.Peek(ctx, id)
+			err = errors.Join(err, peekErr)
+			n += c.Cursor + int64(len(c.Events))
+		}
+		return err
+	})
 	return n
 }
 

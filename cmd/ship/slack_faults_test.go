@@ -211,7 +211,7 @@ func TestSlackSocketsCut(t *testing.T) {
 	t.Parallel()
 	r := newSlackRig(t, slackOptions{socket: true})
 	r.start()
-	root := r.mention("TAKING 4s turn")
+	root := r.mention("TAKING 20s turn")
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		r.slack.Disconnect("warning", time.Second)

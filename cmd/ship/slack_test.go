@@ -31,7 +31,7 @@ func TestSlackConversation(t *testing.T) {
 	bothWays(t, func(t *testing.T, socket bool) {
 		r := newSlackRig(t, slackOptions{unrouted: true, socket: socket})
 		r.start()
-		root := r.mention("TAKING 4s to turn them")
+		root := r.mention("TAKING 12s to turn them")
 		r.await("the question", patience, func() bool { return len(r.said(root)) == 1 })
 		r.checkSeen(t, root)
 		asked := r.settled(root, 1)
