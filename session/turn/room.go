@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ship/sandbox"
 )
@@ -101,8 +102,21 @@ func (w *Worker) withRoom(ctx context.Context, box sandbox.Box, reserves []reser
 		}
 		if gone {
 			w.Log.WarnContext(ctx, "the box's disk is full: reserved room is given up", "bytes", r.size, "err", err)
-			err = do()
+			err = onceFreed(ctx, do)
 		}
+	}
+	return err
+}
+
+// onceFreed tries a few times: the room of a file is free only when the last
+// process that has it open, if only because it is just being started, closes it.
+func onceFreed(ctx context.Context, do func() error) error {
+	err := do()
+	for range 3 {
+		if !noRoom(err) || sandbox.Sleep(ctx, 200*time.Millisecond) != nil {
+			return err
+		}
+		err = do()
 	}
 	return err
 }
