@@ -72,6 +72,9 @@ func route(broker string) (*url.URL, *http.Transport, error) {
 }
 
 func (b *bridge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A proxy may be about to look whether the request has ended when the answer
+	// begins; closed to it then, it would cut the answer off.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	token, err := b.files.read(sandbox.TokenPath, 0)
 	if err != nil {
 		http.Error(w, "ship: this box has no turn at the moment", http.StatusBadGateway)

@@ -82,6 +82,9 @@ func (d dialer) dial(ctx context.Context, _, address string) (net.Conn, error) {
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A proxy may be about to look whether the request has ended when the answer
+	// begins; closed to it then, it would cut the answer off.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	token, prefix, rest := split(r.URL.EscapedPath())
 	if token == "" {
 		p.stray(w, r)

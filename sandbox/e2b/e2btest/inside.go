@@ -85,6 +85,7 @@ func inside() http.Handler {
 
 // toPort passes a request on to another port of the box.
 func toPort(w http.ResponseWriter, r *http.Request, port string) {
+	_ = http.NewResponseController(w).EnableFullDuplex() // as in Server.enter
 	(&httputil.ReverseProxy{
 		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, FlushInterval: -1, ErrorLog: discard,
 		Rewrite: func(p *httputil.ProxyRequest) { p.Out.URL.Scheme, p.Out.URL.Host = "http", "127.0.0.1:"+port },

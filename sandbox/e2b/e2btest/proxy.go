@@ -47,6 +47,9 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) {
 	case port != strconv.Itoa(envdPort) && r.Header.Get("e2b-traffic-access-token") != traffic:
 		writeJSON(w, http.StatusForbidden, fmt.Sprintf(`{"sandboxId":%q,"message":"the traffic access token is wrong or missing","code":403}`, id))
 	default:
+		// The proxy may be about to look whether the request has ended when the
+		// answer begins; closed to it then, it would cut the answer off.
+		_ = http.NewResponseController(w).EnableFullDuplex()
 		proxy.ServeHTTP(w, r)
 	}
 }
