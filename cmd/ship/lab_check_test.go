@@ -167,7 +167,7 @@ func (l *lab) checkChecks() {
 // given up.
 func (l *lab) checkInboxes() {
 	want := l.story.asks(work, wonder, slow, status, halt, retry)
-	if n := l.taken(); n != int64(want) {
+	if n := l.seq(); n != int64(want) {
 		l.broken("the inboxes took %d events, and %d things were said", n, want)
 	}
 	var dead []session.DeadLetter

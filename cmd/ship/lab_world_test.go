@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"ship/integrations/slack/slacktest"
 	"ship/sandbox/e2b/e2btest"
 	"ship/session"
-	"ship/session/redis"
 )
 
 // lab is a world of three platforms and one Redis, in which two real
@@ -44,9 +42,7 @@ type lab struct {
 	ambushes    []*ambush
 	tally       *tally
 	redisDown   bool
-	// store is how the lab looks at Redis; nil: it has not yet.
-	store *redis.Store
-	began time.Time
+	began       time.Time
 	// events are what was done to it; notes, which invariants do not hold.
 	events []string
 	notes  *notes
@@ -348,71 +344,9 @@ func (l *lab) dump() string {
 	return b.String()
 }
 
-// look asks Redis until it answers: the machine may be busy with all the ships.
-func (l *lab) look(ask func(context.Context, *redis.Store) error) {
-	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	for {
-		err := l.glance(ctx, ask)
-		if err == nil {
-			return
-		}
-		if session.Sleep(ctx, time.Second) != nil {
-			l.t.Fatalf("redis does not answer: %v", err)
-		}
-	}
-}
-
-func (l *lab) glance(ctx context.Context, ask func(context.Context, *redis.Store) error) error {
-	if l.store == nil {
-		store, err := redis.Open(ctx, redis.Options{URL: l.redis.URL()})
-		if err != nil {
-			return err
-		}
-		l.store = store
-		l.t.Cleanup(func() { _ = store.Close() })
-	}
-	return ask(ctx, l.store)
-}
-
-// states are those of all sessions.
-func (l *lab) states() (all []session.State) {
-	l.t.Helper()
-	l.look(func(ctx context.Context, store *redis.Store) error {
-		ids, err := store.Sessions(ctx)
-		all = nil
-		for _, id := range ids {
-			s, peekErr := peek(ctx, store, id)
-			err = errors.Join(err, peekErr)
-			all = append(all, s)
-		}
-		return err
-	})
-	return all
-}
-
-func (l *lab) quiet() bool { return atRest(l.states()) }
-
 // swept: nothing is left to be said of any turn.
 func (l *lab) swept() bool {
 	return !slices.ContainsFunc(l.states(), func(s session.State) bool { return s.Turn != nil && !s.Turn.Told })
-}
-
-// taken is how many events all inboxes have taken.
-func (l *lab) taken() (n int64) {
-	l.t.Helper()
-	l.look(func(ctx context.Context, store *redis.Store) error {
-		ids, err := store.Sessions(ctx)
-		n = 0
-		for _, id := range ids {
-			c, peekErr := store.Peek(ctx, id)
-			err = errors.Join(err, peekErr)
-			n += c.Cursor + int64(len(c.Events))
-		}
-		return err
-	})
-	return n
 }
 
 // answered: every thread has had its last word.

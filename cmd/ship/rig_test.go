@@ -434,7 +434,8 @@ func (r *rig) states() []session.State {
 	return all
 }
 
-// look has something read in Redis, which may just be starting again.
+// look has something read in Redis until there is an answer: the server may just
+// be starting again, and the machine busy with many ships.
 func (r *rig) look(read func(ctx context.Context, store *redis.Store) error) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -448,7 +449,7 @@ func (r *rig) look(read func(ctx context.Context, store *redis.Store) error) {
 		case err == nil:
 			return
 		case session.Sleep(ctx, 100*time.Millisecond) != nil:
-			r.t.Fatal(err)
+			r.t.Fatalf("redis does not answer: %v", err)
 		}
 	}
 }
