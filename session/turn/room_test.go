@@ -107,16 +107,21 @@ func (s *small) reserved(r reserve) int64 {
 	return info.Size()
 }
 
+// onSmallDisks tries something on a disk of each kind.
+func onSmallDisks(t *testing.T, megabytes int, try func(t *testing.T, s *small)) {
+	for _, kind := range []string{"tmpfs", "ext4"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			try(t, newSmall(t, kind, megabytes))
+		})
+	}
+}
+
 // TestFullDiskIsPublished: with the room that was reserved, all of the work comes
 // out of the box, which is not used again.
 func TestFullDiskIsPublished(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"tmpfs", "ext4"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			publishesAll(t, newSmall(t, kind, 56))
-		})
-	}
+	onSmallDisks(t, 56, publishesAll)
 }
 
 func publishesAll(t *testing.T, s *small) {
@@ -148,12 +153,7 @@ func publishesAll(t *testing.T, s *small) {
 // did not commit does not fit into the room that was reserved, and people hear it.
 func TestFullDiskLeavesTheRest(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"tmpfs", "ext4"} {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			publishesPart(t, newSmall(t, kind, 10))
-		})
-	}
+	onSmallDisks(t, 10, publishesPart)
 }
 
 func publishesPart(t *testing.T, s *small) {
